@@ -1,0 +1,138 @@
+// Package shell reads the text of a command and says what it would do, without doing any of it.
+//
+// It fails closed: what it does not understand is refused with a code, a position and the word, and every fact about a
+// command starts at its worst.
+//
+// [Analyse] parses with mvdan.cc/sh and lowers the tree, by a closed switch, to a [Plan]: argument vectors joined by
+// pipes, &&, || and ;, with cd, environment prefixes, and redirections to /dev/null and between descriptors. What has no
+// place in a plan is refused. The runner executes the plan and no shell ever sees the text, so what was analysed is what
+// runs.
+//
+// The facts about each simple command come from tables of tools, see tools/*.yaml: which sub-commands and flags there
+// are and what their values mean. An unknown tool, sub-command or flag is unknown, never harmless.
+//
+// Nothing here touches the file system, the environment or the clock. All functions are safe for concurrent use.
+package shell
+
+// Version names this analyser and its tables; receipts record it, and a change of either changes it.
+const Version = "shell@1"
+
+// An Analysis is what is known of a command from its text alone.
+type Analysis struct {
+	Text     string    `json:"text"`
+	Parsed   bool      `json:"parsed"`   // false when there is any refusal; there is no plan then
+	Refusals []Refusal `json:"refusals"` // never nil
+	Calls    []Call    `json:"calls"`    // the simple commands in order; what could be read of them, even when not Parsed
+	Programs []string  `json:"programs"` // the calls' names, wrappers peeled, sorted, each once
+	// Vacuous: no call in it checks anything (echo, true, cd and the like).
+	Vacuous bool `json:"vacuous"`
+	// MasksExit: its status is not that of what it checks (`go test | tail`, `go test || true`, `go test; echo done`).
+	MasksExit bool  `json:"masks_exit"`
+	Plan      *Plan `json:"plan,omitempty"`
+}
+
+// A Refusal says why a text has no plan.
+type Refusal struct {
+	Code string `json:"code"` // stable: not_utf8, control_character, too_long, too_deep, syntax, loop, function, …
+	Line int    `json:"line"` // from 1
+	Col  int    `json:"col"`  // in bytes, from 1
+	Word string `json:"word"` // the offending text, capped
+}
+
+// A Call is one simple command, its wrappers (env, timeout, …) peeled off.
+type Call struct {
+	Name     string     `json:"name"`      // base name of the program, as written
+	PathKind string     `json:"path_kind"` // bare, repo (./x, bin/x), absolute, outside (../x, ~)
+	Argv     []string   `json:"argv"`      // as written after quote removal, of the peeled command
+	Tool     string     `json:"tool"`      // the table's name for it; "" when no table knows it
+	Sub      string     `json:"sub"`       // sub-command; "" if none
+	Command  string     `json:"command"`   // tool, or "tool sub"; "" when unknown
+	Eco      string     `json:"eco"`       // go, npm, python, … ; "" when unknown
+	Class    string     `json:"class"`     // check, read, filter, print, dir, unknown; see the table's doc
+	Known    bool       `json:"known"`     // tool, sub-command, every flag and operand are understood
+	Unknown  []string   `json:"unknown"`   // what is not, for people
+	Flags    []string   `json:"flags"`     // flags given, as the table spells them, sorted, without values
+	Operands []Operand  `json:"operands"`  // operands and values of flags that are more than opaque
+	Script   string     `json:"script"`    // name of a project script or target it runs (npm run X, make X); "" if none
+	Wrappers []string   `json:"wrappers"`  // names, outermost first
+	Env      []EnvVar   `json:"env"`       // assignments in front of it or in `env`
+	Redirs   []Redirect `json:"redirs"`
+	Effects  []string   `json:"effects"` // harm it can do: delete, overwrite, network, publish, deploy, privilege, …
+	Verifies bool       `json:"verifies"`
+}
+
+// An Operand is a word with a meaning.
+type Operand struct {
+	Value string `json:"value"`
+	Role  string `json:"role"`  // read, write, exec, url, dir, opaque, glob
+	Place string `json:"place"` // repo, git_dir, tmp, null, home, secret, system, device, outside, loopback, remote, unknown
+}
+
+// An EnvVar is an assignment in front of a command.
+type EnvVar struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+	Class string `json:"class"` // benign, steering (changes which code runs or which endpoint is used), custom
+}
+
+// A Redirect is one redirection.
+type Redirect struct {
+	Op    string `json:"op"` // >, >>, <, 2>&1 …
+	Place string `json:"place"`
+	Value string `json:"value"`
+}
+
+// Op says how the parts of a Plan are joined.
+type Op string
+
+// The operations of a plan.
+const (
+	OpRun  Op = "run"  // one Exec
+	OpPipe Op = "pipe" // Kids are runs, joined by pipes
+	OpAnd  Op = "and"  // each kid only if the one before succeeded
+	OpOr   Op = "or"   // each kid only if the one before failed
+	OpSeq  Op = "seq"  // one after the other
+	OpNot  Op = "not"  // one kid, its status negated
+	OpSub  Op = "sub"  // one kid, in a subshell: its cd does not last
+)
+
+// A Plan is a command ready to be executed without a shell.
+type Plan struct {
+	Op   Op     `json:"op"`
+	Kids []Plan `json:"kids,omitempty"`
+	Exec *Exec  `json:"exec,omitempty"` // of OpRun
+}
+
+// An Exec is one process to start, or the builtin cd, command -v or : (see Builtin).
+type Exec struct {
+	Call    int        `json:"call"`              // index into Analysis.Calls
+	Builtin string     `json:"builtin,omitempty"` // cd, lookup (command -v NAME), true; "" is a program
+	Argv    []Word     `json:"argv"`
+	Env     []Assign   `json:"env,omitempty"`
+	Redirs  []FDAction `json:"redirs,omitempty"` // in order
+	// Checks: its status is what the command is run for, see Analysis.MasksExit.
+	Checks bool `json:"checks,omitempty"`
+}
+
+// An Assign is one environment assignment of an Exec.
+type Assign struct {
+	Name  string `json:"name"`
+	Value Word   `json:"value"`
+}
+
+// A Word is one argument. It has one part unless it mixes literal text with something known only at run time.
+type Word []Part
+
+// A Part of a word. Text is final: quotes and escapes are gone.
+type Part struct {
+	Kind string `json:"kind"` // lit, glob (a pattern, expanded against the working folder), status ($?), pipestatus (${PIPESTATUS[N]}, Text = N)
+	Text string `json:"text"`
+}
+
+// An FDAction is one redirection the runner carries out, in order.
+type FDAction struct {
+	FD   int    `json:"fd"`             // the descriptor it sets
+	From int    `json:"from,omitempty"` // descriptor it becomes a copy of, when File is ""
+	File string `json:"file,omitempty"` // "/dev/null", or for `<` a file to read
+	Read bool   `json:"read,omitempty"`
+}
