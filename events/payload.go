@@ -2,6 +2,7 @@ package events
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -167,11 +168,41 @@ type Receipt struct {
 	Verdict       Verdict       `json:"verdict"`
 	Reason        string        `json:"reason"`
 	Why           string        `json:"why"`
-	Rules         []RuleOutcome `json:"rules"` // of the judge
+	Rules         []RuleOutcome `json:"rules"` // of the judge; of the gate when it is unsafe
 	Ruleset       string        `json:"ruleset"`
 	InputDigest   string        `json:"input_digest"`
 	VerdictDigest string        `json:"verdict_digest"`
 	Engine        string        `json:"engine"`
 	Mode          string        `json:"mode"` // live, replay
 	Supersedes    *Ref          `json:"supersedes,omitempty"`
+}
+
+// Deciding returns the ids of the rules that made the verdict, each once, in order.
+func (r Receipt) Deciding() []string {
+	ids := []string{}
+	for _, o := range r.Rules {
+		if o.decides(r.Verdict, r.Reason) && !slices.Contains(ids, o.Rule) {
+			ids = append(ids, o.Rule)
+		}
+	}
+	return ids
+}
+
+// decides reports whether an outcome is one that made a receipt of the given verdict and reason.
+func (o RuleOutcome) decides(v Verdict, reason string) bool {
+	if o.Outcome == "error" {
+		return reason == "rule_error"
+	}
+	switch v {
+	case Verified:
+		return o.Effect == "require" && o.Outcome == "match"
+	case Failed:
+		return (o.Effect == "fail" && o.Outcome == "match") || (o.Effect == "require" && o.Outcome == "no_match")
+	case Unrunnable:
+		return o.Effect == "inconclusive" && o.Outcome == "match"
+	case Unsafe:
+		return o.Effect == "deny" && o.Outcome == "match"
+	default:
+		return false
+	}
 }

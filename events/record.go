@@ -112,7 +112,11 @@ func parseEntry(e Entry) (Record, error) {
 	return r, nil
 }
 
-// sameContent reports whether d would record what r records: the payload counts, where it was seen does not.
+// sameContent reports whether d would record what r records. What an agent wrote is in the origin key itself, so a newer
+// reader that makes more of the same marker adds nothing; what is sealed has to be the same to the byte.
 func (r Record) sameContent(d Draft) bool {
-	return r.env.Kind == d.kind && bytes.Equal(r.env.Payload, d.payload)
+	if r.env.Kind != d.kind {
+		return false
+	}
+	return !d.kind.Sealed() || bytes.Equal(r.env.Payload, d.payload)
 }

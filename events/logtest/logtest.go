@@ -171,14 +171,26 @@ func originReuse(t *testing.T, s *suite) {
 	c := events.Claim{ClaimID: "t1", Text: "x", Kind: "test", Verify: "true", Raw: "{}"}
 	one, err := events.ClaimMade(c, seen)
 	require.NoError(t, err)
-	c.Text = "y" // the same raw marker read differently
-	two, err := events.ClaimMade(c, seen)
+	recs, _, err := s.log.Append(t.Context(), one)
 	require.NoError(t, err)
-	_, _, err = s.log.Append(t.Context(), one)
+	c.Text = "read by a newer reader"
+	newer, err := events.ClaimMade(c, seen)
 	require.NoError(t, err)
-	_, _, err = s.log.Append(t.Context(), Claim(t, "fine", 1), two)
-	require.ErrorIs(t, err, events.ErrOriginReuse)
-	require.EqualValues(t, 2, s.log.Head().Seq)
+	_, added, err := s.log.Append(t.Context(), newer)
+	require.NoError(t, err)
+	require.Zero(t, added, "the same marker, whatever a reader makes of it")
+
+	gate := events.Gate{Claim: recs[0].Ref(), Ruleset: "r1", Decision: "refuse", Facts: []byte("{}")}
+	first, err := s.issuer.GateDecided(gate)
+	require.NoError(t, err)
+	gate.Decision = "allow"
+	second, err := s.issuer.GateDecided(gate)
+	require.NoError(t, err)
+	_, _, err = s.log.Append(t.Context(), first)
+	require.NoError(t, err)
+	_, _, err = s.log.Append(t.Context(), Claim(t, "fine", 1), second)
+	require.ErrorIs(t, err, events.ErrOriginReuse, "a sealed decision cannot be made otherwise a second time")
+	require.EqualValues(t, 3, s.log.Head().Seq)
 }
 
 func middle(t *testing.T, s *suite) {
