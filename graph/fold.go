@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -330,6 +331,7 @@ func (f *folder) ruleset() error {
 	if err != nil {
 		return err
 	}
+	f.set(metaActivation, binary.BigEndian.AppendUint64(nil, f.rec.Seq()), 0)
 	_, err = f.shared(KindRuleset, fmt.Sprintf("%d packs", len(p.Packs)), p.Ruleset)
 	return err
 }

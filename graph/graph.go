@@ -97,6 +97,8 @@ var (
 	metaSeq     = append(key(tabMeta), "seq"...)
 	metaOrigin  = append(key(tabMeta), "origin"...)
 	metaVersion = append(key(tabMeta), "version"...)
+
+	metaActivation = append(key(tabMeta), "activation"...)
 )
 
 // readMeta finds how far the folder got, and whether it is one for this log and this build.

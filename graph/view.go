@@ -1,6 +1,7 @@
 package graph
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"iter"
@@ -41,6 +42,15 @@ func (v *View) Made(seq uint64) (Node, error) {
 		return Node{}, fmt.Errorf("event %d made no node: %w", seq, err)
 	}
 	return v.Node(events.ID(raw))
+}
+
+// LastActivation returns the event that put the rules in force, 0 if none did.
+func (v *View) LastActivation() uint64 {
+	raw, err := get(v.txn, metaActivation)
+	if err != nil || len(raw) != 8 {
+		return 0
+	}
+	return binary.BigEndian.Uint64(raw)
 }
 
 // List yields the nodes of a kind, newest first.
