@@ -149,7 +149,7 @@ func MarkerIgnored(i Ignored, seen Seen) (Draft, error) {
 	whole := i.Raw
 	i.Raw = clip(i.Raw, MaxRawBytes)
 	i.Detail = clip(i.Detail, MaxTitleBytes)
-	return newDraft(i, &seen, seen.Agent, seen.Turn, strconv.Itoa(seen.Block), strconv.Itoa(seen.Ordinal), whole)
+	return newDraft(i, &seen, seen.Agent, seen.Turn, strconv.Itoa(seen.Block), strconv.Itoa(seen.Ordinal), i.Reason, whole)
 }
 
 // TranscriptDamaged drafts a part of a transcript that could not be read.
@@ -195,9 +195,10 @@ func encode(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
+// isObject reports whether raw is an object that says anything.
 func isObject(raw json.RawMessage) bool {
 	var m map[string]json.RawMessage
-	return json.Unmarshal(raw, &m) == nil && m != nil
+	return json.Unmarshal(raw, &m) == nil && len(m) > 0
 }
 
 // fits takes pairs of a string and its limit in bytes.

@@ -25,7 +25,7 @@ func adapters() []adapter { return []adapter{claude{}} }
 type entry struct {
 	version string
 	session string
-	turn    string // the agent's key of the message, the same in every copy of it
+	turn    string // the agent's key of the message, the same in every copy of it; "" when it has none
 	record  string // the agent's id of the line
 	cwd     string // "" when the record states none
 	at      time.Time

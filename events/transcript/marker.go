@@ -147,6 +147,9 @@ func (s *scanner) take(reason string) {
 	if reason == "" {
 		f.payload, reason, detail = decode(t.name, f.Body)
 	}
+	if reason == reasonQuoted && s.firstOnLine(t.start) {
+		detail = "the line goes on with the block quote above; a blank line would end it"
+	}
 	if reason != "" {
 		f = f.reject(reason, detail)
 	}

@@ -137,7 +137,7 @@ func TestReasonsAreDocumented(t *testing.T) {
 
 // Texts that are made to be slow: each must be read in time that grows with its length.
 func TestScanHostile(t *testing.T) {
-	const n = 1 << 20
+	const n = 1 << 18
 	fill := func(unit string) string { return strings.Repeat(unit, n/len(unit)) }
 	ticks := func() string {
 		var b strings.Builder

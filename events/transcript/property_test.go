@@ -117,10 +117,24 @@ func TestPropertyAround(t *testing.T) {
 		text string // with M for the marker
 		want string // "" if it counts
 	}{
-		{"M", ""}, {"Done. M", ""}, {"M and more", ""}, {"- M", ""}, {"```\nM\n```", "fenced"}, {"~~~~ go\nM\n~~~\n~~~~", "fenced"},
-		{"> M", "quoted"}, {"`M`", "inline_code"}, {"<!-- M -->", "comment"}, {"<!--\n\nM\n\n-->", "comment"},
-		{"x M y", "mid_sentence"}, {"    M", "fenced"}, {"1. x\n\n   ```\n   M\n   ```", "fenced"}, {"plain `code` text", "none"},
-		{"# Title", "none"}, {"| a | b |", "none"}, {"텍스트 テキスト", "none"}, {"a stray ` tick", "none"},
+		{"M", ""},
+		{"Done. M", ""},
+		{"M and more", ""},
+		{"- M", ""},
+		{"```\nM\n```", "fenced"},
+		{"~~~~ go\nM\n~~~\n~~~~", "fenced"},
+		{"> M", "quoted"},
+		{"`M`", "inline_code"},
+		{"<!-- M -->", "comment"},
+		{"<!--\n\nM\n\n-->", "comment"},
+		{"x M y", "mid_sentence"},
+		{"    M", "fenced"},
+		{"1. x\n\n   ```\n   M\n   ```", "fenced"},
+		{"plain `code` text", "none"},
+		{"# Title", "none"},
+		{"| a | b |", "none"},
+		{"텍스트 テキスト", "none"},
+		{"a stray ` tick", "none"},
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		var text strings.Builder

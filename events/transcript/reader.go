@@ -35,7 +35,7 @@ type Source struct {
 
 // Stats say what a read has seen.
 type Stats struct {
-	Bytes          int64 // up to the end of the last line that was used: an honest place to go on from
+	Bytes          int64 // up to the end of the last line that was used
 	Lines          int64 // that were used, skipped ones included
 	Damaged        int64 // lines that were not one JSON value, too long ones included
 	DamagedDropped int64 // of these, not drafted because there were too many
@@ -191,6 +191,10 @@ func (r *Reader) record(ln *line, data []byte, rec members, ignored *int) error 
 	}
 	e := r.agent.entry(rec, mayHoldMarker(data))
 	r.meet(ln, e)
+	if e.turn == "" && len(e.texts) > 0 {
+		// A record without any id. Its bytes have at least a time, so that the same words said later are another turn.
+		e.turn = "sha256:" + events.Sum(data).String()
+	}
 	ordinal, block := 0, -1
 	for _, p := range e.texts {
 		if p.block != block {

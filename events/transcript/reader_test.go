@@ -78,6 +78,17 @@ func TestReaderSeen(t *testing.T) {
 	require.Equal(t, want, drafts[2].Seen())
 }
 
+// Without ids the line is the turn: read again it is the same, said again later it is another.
+func TestReaderWithoutIDs(t *testing.T) {
+	line := func(at string) string {
+		return string(recordLine("assistant", "", map[string]any{"content": verify("a")}, map[string]any{"uuid": nil, "timestamp": at}))
+	}
+	one, two := line("2026-01-02T03:04:05Z"), line("2026-01-02T03:05:05Z")
+	drafts, stats := read(t, one+one+two, Source{})
+	require.Equal(t, []string{"session.seen s-1", "claim.made a", "claim.made a"}, brief(t, drafts))
+	require.Equal(t, int64(1), stats.Repeated)
+}
+
 func TestReaderPartial(t *testing.T) {
 	head := string(userLine("1", "hi"))
 	tail := string(bytes.TrimSpace(assistantLine("2", verify("a"))))
@@ -221,17 +232,14 @@ func TestReaderNotUTF8(t *testing.T) {
 }
 
 // lineOf reads as one line of n bytes, without holding it.
-type lineOf struct{ n int64 }
+type lineOf struct{ n int }
 
 func (l *lineOf) Read(p []byte) (int, error) {
 	if l.n == 0 {
 		return 0, io.EOF
 	}
-	n := int(min(int64(len(p)), l.n))
-	for i := range p[:n] {
-		p[i] = 'x'
-	}
-	l.n -= int64(n)
+	n := copy(p[:min(len(p), l.n)], bytes.Repeat([]byte("x"), len(p)))
+	l.n -= n
 	if l.n == 0 {
 		p[n-1] = '\n'
 	}
@@ -239,7 +247,7 @@ func (l *lineOf) Read(p []byte) (int, error) {
 }
 
 func TestReaderLongLine(t *testing.T) {
-	const long = 200 << 20
+	const long = 100 << 20
 	r := NewReader(io.MultiReader(
 		bytes.NewReader(assistantLine("1", verify("a"))), &lineOf{long}, bytes.NewReader(assistantLine("2", verify("b"))),
 	), Source{})
@@ -305,4 +313,37 @@ func ExampleReader() {
 	// session.seen at 0
 	// claim.made at 0
 	// 1 marker
+}
+
+// Lines that are made to be slow: each must be read in time that grows with its length.
+func TestReaderHostile(t *testing.T) {
+	const n = 1 << 18
+	fill := func(unit string) string { return strings.Repeat(unit, n/len(unit)) }
+	for name, body := range map[string]string{
+		"nested objects":      fill(`{"a":`),
+		"open keys":           fill(`{"`),
+		"records":             fill(`{"type":"x"}`),
+		"broken records":      fill(`{"type":"x`),
+		"records with spaces": fill(`{"type":"x"} `) + "x",
+		"records in a string": `{"type":"` + fill(`{"type":"x"}`),
+		"objects at the end":  "x" + fill(`{"a":{}}`),
+		"brackets":            fill("["),
+		"closing braces":      "x" + fill("}"),
+		"quotes at the end":   "x" + fill(`"`) + "}",
+		"escapes at the end":  "x" + fill(`\"`) + "}",
+		"backslashes":         "x" + fill(`\`) + `"}`,
+		"NULs":                `{"a` + fill("\x00") + `{"type":"x"}`,
+		"NULs and braces":     fill("{\"a\x00"),
+		"many members":        `{"type":"x"` + fill(`,"a":1`) + "}",
+		"deep record":         `{"type":"x","a":` + strings.Repeat(`[`, 9000) + strings.Repeat(`]`, 9000) + "}",
+		"escapes":             `{"type":"x","a":"` + fill(`\u0041`) + `dk-"}`,
+		"tags":                `{"type":"x","a":"` + fill(`<dk-node>`) + `"}`,
+		"strings with tags":   `{"type":"x","a":[` + fill(`"<dk-node>",`) + `1]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			drafts, stats := read(t, string(userLine("0", "hi"))+body+"\n"+string(assistantLine("1", verify("a"))), Source{})
+			require.Equal(t, []string{"a"}, claims(t, drafts))
+			require.Equal(t, int64(3), stats.Lines)
+		})
+	}
 }

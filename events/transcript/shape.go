@@ -37,7 +37,7 @@ func decode(tag, body string) (payload any, reason, detail string) {
 		_, err = events.NodeNoted(n, events.Seen{})
 		payload = n
 	case TagSummary:
-		s := events.Summary{Kind: f.str("kind"), Data: f.compact("data", "{"), Raw: body}
+		s := events.Summary{Kind: f.str("kind"), Data: f.object("data"), Raw: body}
 		_, err = events.SummaryNoted(s, events.Seen{})
 		payload = s
 	default:
@@ -76,7 +76,8 @@ type fields struct {
 func (f *fields) claim(body string) events.Claim {
 	return events.Claim{
 		ClaimID: f.str("id"), Text: f.str("claim"), Kind: f.str("kind"), Verify: f.str("verify"), CWD: f.str("cwd"),
-		Expect: f.compact("expect", `"{-0123456789`), About: f.list("about"), Raw: body,
+		Expect: f.compact("expect", `"{-0123456789`, "a number, a string or an object"),
+		About:  f.list("about"), Raw: body,
 	}
 }
 
@@ -86,12 +87,12 @@ func (f *fields) node(body string) events.Node {
 		Provenance: f.str("provenance"), Edges: f.edges("edges"), Raw: body,
 	}
 	if n.Provenance != "confirmed" {
-		n.Evidence = f.compact("evidence", "{")
+		n.Evidence = f.object("evidence")
 		return n
 	}
 	// Whatever stands there, if it is no object with something in it, it is no evidence.
 	if v := f.raw["evidence"]; len(v) > 0 && v[0] == '{' && !isEmptyObject(v) {
-		n.Evidence = f.compact("evidence", "{")
+		n.Evidence = f.object("evidence")
 	}
 	return n
 }
@@ -142,15 +143,18 @@ func (f *fields) list(key string) []string {
 	return all
 }
 
+// object returns the object that key has without white space, nil if it is absent.
+func (f *fields) object(key string) json.RawMessage { return f.compact(key, "{", "an object") }
+
 // compact returns the value of key without white space, nil if it is absent. It must start with one of the bytes.
-func (f *fields) compact(key, starts string) json.RawMessage {
+func (f *fields) compact(key, starts, want string) json.RawMessage {
 	v, ok := f.raw[key]
 	if !ok {
 		return nil
 	}
 	var b bytes.Buffer
 	if strings.IndexByte(starts, v[0]) < 0 || json.Compact(&b, v) != nil {
-		f.wrong(key, map[bool]string{true: "an object", false: "a number, a string or an object"}[starts == "{"])
+		f.wrong(key, want)
 		return nil
 	}
 	return b.Bytes()
