@@ -177,10 +177,11 @@ func TestZeroAndForgedValuesAreRefused(t *testing.T) {
 	require.True(t, events.Record{}.IsZero())
 
 	var rec events.Record
-	require.NoError(t, json.Unmarshal([]byte(`{"seq":1,"kind":"receipt.issued","env":{"seq":1}}`), &rec))
+	unmarshal := func(text string, v any) { require.NoError(t, json.Unmarshal([]byte(text), v)) }
+	unmarshal(`{"seq":1,"kind":"receipt.issued","env":{"seq":1}}`, &rec)
 	require.True(t, rec.IsZero(), "a record cannot be unmarshalled into being")
 	var d events.Draft
-	require.NoError(t, json.Unmarshal([]byte(`{"kind":"receipt.issued","payload":"e30="}`), &d))
+	unmarshal(`{"kind":"receipt.issued","payload":"e30="}`, &d)
 	_, _, err = w.log.Append(t.Context(), d)
 	require.ErrorIs(t, err, events.ErrShape, "nor can a draft")
 
