@@ -14,6 +14,12 @@
 // Nothing here touches the file system, the environment or the clock. All functions are safe for concurrent use.
 package shell
 
+import (
+	"slices"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
 // Version names this analyser and its tables; receipts record it, and a change of either changes it.
 const Version = "shell@1"
 
@@ -135,4 +141,55 @@ type FDAction struct {
 	From int    `json:"from,omitempty"` // descriptor it becomes a copy of, when File is ""
 	File string `json:"file,omitempty"` // "/dev/null", or for `<` a file to read
 	Read bool   `json:"read,omitempty"`
+}
+
+// Analyse reads the text of a command. It never fails: what it cannot understand is in Refusals.
+func Analyse(text string) Analysis {
+	a := Analysis{Text: text, Refusals: []Refusal{}, Calls: []Call{}, Programs: []string{}, Vacuous: true, MasksExit: true}
+	if ref := checkBytes(text); ref != nil {
+		a.Refusals = append(a.Refusals, *ref)
+		return a
+	}
+	f, ref := parse(text)
+	if ref != nil {
+		a.Refusals = append(a.Refusals, *ref)
+		return a
+	}
+	l := &lowerer{src: text, tab: theTables(), ok: []string{""}, fail: []string{""}}
+	p, ok := l.program(f, shellOpts{})
+	if len(l.calls) > maxCalls {
+		l.refuse(&Refusal{Code: "too_many_calls", Line: 1, Col: 1})
+	}
+	if !ok || len(l.refusals) > 0 {
+		a.refused(l, f)
+		return a
+	}
+	a.Parsed, a.Plan, a.Calls = true, &p, l.calls
+	a.Vacuous, a.MasksExit = annotate(&p, a.Calls)
+	a.Programs = programs(a.Calls)
+	return a
+}
+
+// refused fills in what can be said of a text that has no plan.
+func (a *Analysis) refused(l *lowerer, f *syntax.File) {
+	a.Refusals = append(a.Refusals, l.refusals...)
+	if len(a.Refusals) == 0 {
+		a.Refusals = append(a.Refusals, Refusal{Code: "internal", Line: 1, Col: 1})
+	}
+	a.Calls = append(a.Calls, l.salvage(a.Text, f)...)
+	a.Programs = programs(a.Calls)
+	for i := range a.Calls {
+		if c := a.Calls[i].Class; c == "check" || c == "read" {
+			a.Vacuous = false
+		}
+	}
+}
+
+func programs(calls []Call) []string {
+	out := []string{}
+	for _, c := range calls {
+		out = append(out, c.Name)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
