@@ -1,0 +1,128 @@
+package runner
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/dalkkak/dkgraph/events"
+)
+
+// maxHashBytes bounds the files whose digest is taken.
+const maxHashBytes = 64 << 20
+
+// Look looks at paths, taken relative to cwd, by itself and without any command. root and cwd are as [CheckCWD] gives
+// them. It never leaves root: a path that would, by "..", as an absolute path or through a symlink, gets an error text
+// and no facts. Of a symlink, Type and Target are its own; the rest is of what it leads to, and Exists is false when
+// that is gone.
+func Look(root, cwd string, paths []string) []events.File {
+	files := make([]events.File, len(paths))
+	dir, err := os.OpenRoot(root)
+	if err == nil {
+		defer dir.Close()
+	}
+	for i, path := range paths {
+		files[i].Path = path
+		if err != nil {
+			files[i].Error = "the granted folder cannot be opened: " + plain(err.Error())
+			continue
+		}
+		lookAt(dir, root, cwd, &files[i])
+	}
+	return files
+}
+
+func lookAt(dir *os.Root, root, cwd string, f *events.File) {
+	abs := f.Path
+	if !filepath.IsAbs(abs) {
+		abs = filepath.Join(cwd, abs)
+	}
+	if f.Path == "" || strings.ContainsRune(f.Path, 0) {
+		f.Error = "not a path"
+		return
+	}
+	name, err := filepath.Rel(root, abs)
+	if err != nil || !filepath.IsLocal(name) {
+		f.Error = "lies outside of the granted folder"
+		return
+	}
+	f.Abs = abs
+	info, err := dir.Lstat(name)
+	if err != nil {
+		f.Error = lookText(err)
+		return
+	}
+	f.Type, f.Mode = typeOf(info.Mode()), info.Mode().String()
+	if f.Type == "symlink" {
+		if f.Target, err = dir.Readlink(name); err != nil {
+			f.Error = lookText(err)
+			return
+		}
+		if info, err = dir.Stat(name); errors.Is(err, fs.ErrNotExist) {
+			f.Error = "the symlink leads to nothing"
+			return
+		} else if err != nil {
+			f.Error = lookText(err)
+			return
+		}
+	}
+	if real, err := filepath.EvalSymlinks(abs); err == nil {
+		f.Abs = real
+	}
+	f.Exists, f.Size, f.MTime = true, info.Size(), info.ModTime().UTC()
+	if info.Mode().IsRegular() && info.Size() <= maxHashBytes {
+		if f.SHA256, err = hashIn(dir, name); err != nil {
+			f.Error = lookText(err)
+		}
+	}
+}
+
+func typeOf(m fs.FileMode) string {
+	switch {
+	case m.IsRegular():
+		return "file"
+	case m.IsDir():
+		return "dir"
+	case m&fs.ModeSymlink != 0:
+		return "symlink"
+	}
+	return "other"
+}
+
+// lookText is an error in words; "" for a file that is simply not there, which is a fact and no error.
+func lookText(err error) string {
+	var p *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist), isNotDir(err):
+		return ""
+	case errors.Is(err, fs.ErrPermission):
+		return "may not be looked at"
+	case errors.As(err, &p) && strings.Contains(p.Err.Error(), "escapes"):
+		return "leads outside of the granted folder"
+	}
+	return plain(err.Error())
+}
+
+// hashIn takes the digest of a regular file. It opens without waiting: what was a file a moment ago may be a pipe now.
+func hashIn(dir *os.Root, name string) (string, error) {
+	f, err := dir.OpenFile(name, os.O_RDONLY|openNoWait, 0)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return "", errors.New("changed while it was looked at")
+	}
+	h := sha256.New()
+	if n, err := io.Copy(h, io.LimitReader(f, maxHashBytes+1)); err != nil {
+		return "", err
+	} else if n > maxHashBytes {
+		return "", errors.New("grew while it was looked at")
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
