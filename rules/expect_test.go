@@ -1,0 +1,98 @@
+package rules_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/dalkkak/dkgraph/events"
+	"github.com/dalkkak/dkgraph/rules"
+)
+
+func factsOf(kind, verify, expect string) rules.Facts {
+	return rules.NewFacts(events.Claim{ClaimID: "t1", Text: "x", Kind: kind, Verify: verify, Expect: json.RawMessage(expect)})
+}
+
+// What an expectation says, and that nothing is guessed.
+func TestExpect(t *testing.T) {
+	for _, c := range []struct{ kind, verify, expect, want string }{
+		{"test", "go test", ``, `{"understood":true,"exit":0}`},
+		{"test", "go test", `null`, `{"understood":true,"exit":0}`},
+		{"test", "go test", `0`, `{"understood":true,"exit":0}`},
+		{"command", "go test", `3`, `{"understood":true,"exit":3}`},
+		{"test", "go test", `"exit 1"`, `{"understood":true,"exit":1}`},
+		{"test", "go test", `" 0 "`, `{"understood":true,"exit":0}`},
+		{"test", "go test", `""`, `{"understood":true,"exit":0}`},
+		{"command", "x", `"contains: ok"`, `{"understood":true,"output":[{"what":"output_contains","want":"ok"}]}`},
+		{"test", "x", `"contains: ok"`, `{"understood":true,"exit":0,"output":[{"what":"output_contains","want":"ok"}]}`},
+		{"command", "x", `"matches: ^ok$"`, `{"understood":true,"output":[{"what":"output_matches","want":"^ok$"}]}`},
+		{"command", "x", `{"exit":2,"stderr_contains":["a","b"]}`, `{"understood":true,"exit":2,"output":[{"what":"stderr_contains","want":"a"},{"what":"stderr_contains","want":"b"}]}`},
+		{"test", "x", `{"min_tests":3}`, `{"understood":true,"exit":0,"min_tests":3}`},
+		{"command", "make", `{"file":"out.txt","min_bytes":1}`, `{"understood":true,"file":{"path":"out.txt","exists":true,"min_bytes":1}}`},
+		{"file", "a.md", `"exists"`, `{"understood":true,"file":{"path":"a.md","exists":true}}`},
+		{"file", "a.md", `"absent"`, `{"understood":true,"file":{"path":"a.md","exists":false}}`},
+		{"file", "a.md", `"contains: hi"`, `{"understood":true,"file":{"path":"a.md","exists":true,"contains":"hi"}}`},
+		{"file", "scripts/run.sh", ``, `{"understood":true,"file":{"path":"scripts/run.sh","exists":true}}`},
+		{"file", "test -s a.md", ``, `{"understood":true,"file":{"path":"a.md","exists":true,"min_bytes":1}}`},
+		{"file", "test ! -e a.md", ``, `{"understood":true,"file":{"path":"a.md","exists":false}}`},
+		{"file", "[ -d docs ]", ``, `{"understood":true,"file":{"path":"docs","exists":true,"type":"dir"}}`},
+		{"file", "test -f a.md", `"absent"`, `{"understood":true,"file":{"path":"a.md","exists":false,"type":"file"}}`},
+		{"file", "grep -q x a.md", ``, `{"understood":true,"exit":0}`},
+	} {
+		f := factsOf(c.kind, c.verify, c.expect)
+		got, err := json.Marshal(f.Claim.Expect)
+		require.NoError(t, err)
+		require.JSONEqf(t, c.want, string(got), "%s %s %s", c.kind, c.verify, c.expect)
+	}
+}
+
+func TestExpectNotUnderstood(t *testing.T) {
+	for _, expect := range []string{
+		`"success"`, `"0 failures"`, `"all tests pass"`, `"exit zero"`, `"contains:"`, `"matches: ("`, `true`, `1.5`, `[0]`, `{}`,
+		`{"exit":"0"}`, `{"exit_code":0}`, `{"stdout_contains":""}`, `{"output_matches":"("}`, `{"stdout_contains":[1]}`,
+		`{"file":"a","matches":"("}`, `"exists"`, `{"exists":true}`,
+	} {
+		f := factsOf("command", "make check", expect)
+		require.Falsef(t, f.Claim.Expect.Understood, "%s", expect)
+		require.NotEmptyf(t, f.Claim.Expect.Problem, "%s", expect)
+	}
+	require.False(t, factsOf("file", "", "").Claim.Expect.Understood, "a file claim names a path")
+}
+
+// A file claim is looked at by the store only when nothing but a look at that path is asked for.
+func TestFileChecksRunNothing(t *testing.T) {
+	for verify, want := range map[string]string{
+		"a.md": rules.CheckFile, "docs/a.md": rules.CheckFile, "LICENSE": rules.CheckFile, "test -f a.md": rules.CheckFile,
+		"ls a.md": rules.CheckFile, "cat a.md": rules.CheckFile, "": rules.CheckFile, "./run.sh": rules.CheckFile,
+		"! test -f a.md": rules.CheckCommand, "ls *.md": rules.CheckCommand, "ls -la a.md": rules.CheckCommand,
+		"test -f a.md && test -f b.md": rules.CheckCommand, "test -f a.md || true": rules.CheckCommand,
+		"grep -q x a.md": rules.CheckCommand, "rm a.md": rules.CheckCommand, "cat a.md > b.md": rules.CheckCommand,
+	} {
+		f := factsOf("file", verify, `{"file":"a.md"}`)
+		require.Equalf(t, want, f.Claim.Check, "%q", verify)
+	}
+	require.Equal(t, rules.CheckCommand, factsOf("command", "./run.sh", `{"file":"a.md"}`).Claim.Check, "a command is no path")
+	require.Equal(t, rules.CheckCommand, factsOf("command", "run.sh", `{"file":"a.md"}`).Claim.Check)
+}
+
+func FuzzExpect(f *testing.F) {
+	for _, s := range []string{`0`, `"exit 1"`, `{"exit":0,"file":"a"}`, `"matches: a{900}b{900}"`, `{`, `"contains: \u0000"`} {
+		f.Add("test", "go test", s)
+	}
+	f.Fuzz(func(t *testing.T, kind, verify, expect string) {
+		if !json.Valid([]byte(expect)) {
+			return // a claim's expectation is part of strict JSON
+		}
+		facts := factsOf(kind, verify, expect)
+		e := facts.Claim.Expect
+		require.NotEqual(t, e.Understood, e.Problem != "", "either it is understood, or it is said why not")
+		raw, digest, err := facts.Encode()
+		require.NoError(t, err)
+		again, err := rules.DecodeFacts(raw)
+		require.NoError(t, err)
+		_, digest2, err := again.Encode()
+		require.NoError(t, err)
+		require.Equal(t, digest, digest2, "recorded facts read back the same")
+	})
+}

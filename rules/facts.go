@@ -1,0 +1,144 @@
+package rules
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+
+	"github.com/dalkkak/dkgraph/events"
+	"github.com/dalkkak/dkgraph/rules/shell"
+)
+
+// Facts are what rules read. Their JSON form is recorded with each gate decision, so that replay reads the same facts
+// whatever the analyser makes of the text by then.
+type Facts struct {
+	Claim   ClaimFacts     `json:"claim"`   // the agent's words: never evidence
+	Command shell.Analysis `json:"command"` // what the text of the command says; no calls when the store checks a file itself
+	Run     *events.Run    `json:"run"`     // not recorded in the gate
+	Files   []events.File  `json:"files"`   // what the store found at the claimed paths
+}
+
+// ClaimFacts are a claim as rules see it.
+type ClaimFacts struct {
+	ID     string   `json:"id"`
+	Text   string   `json:"text"`
+	Kind   string   `json:"kind"`
+	Verify string   `json:"verify"`
+	CWD    string   `json:"cwd"`
+	About  []string `json:"about"`
+	Check  string   `json:"check"` // command, or file: the store looks itself and runs nothing
+	Expect Expect   `json:"expect"`
+}
+
+// NewFacts returns the facts that a claim alone gives: those of the gate.
+func NewFacts(c events.Claim) Facts {
+	f := Facts{Claim: ClaimFacts{
+		ID: c.ClaimID, Text: c.Text, Kind: c.Kind, Verify: c.Verify, CWD: c.CWD, About: c.About, Check: CheckCommand,
+	}}
+	f.Command = shell.Analyse(c.Verify)
+	f.Claim.Expect = parseExpect(c)
+	f.asFileCheck()
+	return f
+}
+
+// With returns the facts of the judge: f and what a run showed.
+func (f Facts) With(run events.Run) Facts {
+	f.Run = &run
+	f.Files = run.Files
+	return f
+}
+
+// Encode returns the recorded form of f and its digest.
+func (f Facts) Encode() (json.RawMessage, string, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(f); err != nil {
+		return nil, "", err
+	}
+	raw := bytes.TrimSpace(b.Bytes())
+	return raw, digestOf(raw), nil
+}
+
+// DecodeFacts reads the recorded form.
+func DecodeFacts(raw json.RawMessage) (Facts, error) {
+	var f Facts
+	err := json.Unmarshal(raw, &f)
+	return f, err
+}
+
+// A frame is one evaluation: the facts, the call that is looked at, and the variables worked out so far. It implements
+// cel.Activation.
+type frame struct {
+	pack  *Pack
+	facts *object
+	call  ref.Val // nil outside a call
+	vars  *object
+}
+
+func newFrame(p *Pack, facts *object) *frame {
+	f := &frame{pack: p, facts: facts}
+	f.vars = p.variableType.new()
+	f.vars.frame = f
+	return f
+}
+
+func factsObject(f *Facts) *object {
+	o := factTypes()["dk.Facts"].new()
+	o.native = reflect.ValueOf(f).Elem()
+	return o
+}
+
+// calls returns the simple commands as CEL values.
+func (f *frame) calls() []ref.Val {
+	command, err := f.facts.field(f.facts.typ.byName["command"])
+	if err != nil {
+		return nil
+	}
+	o := command.(*object)
+	list, err := o.field(o.typ.byName["calls"])
+	if err != nil {
+		return nil
+	}
+	return list.Value().([]ref.Val)
+}
+
+// look makes call the one that rules see, and forgets the variables that depend on it.
+func (f *frame) look(call ref.Val) {
+	f.call = call
+	for i, v := range f.pack.variables {
+		if v.expr.usesCall {
+			f.vars.vals[i] = nil
+		}
+	}
+}
+
+// ResolveName implements cel.Activation.
+func (f *frame) ResolveName(name string) (any, bool) {
+	switch name {
+	case "call":
+		return f.call, f.call != nil
+	case "params":
+		return f.pack.params, true
+	case "variables":
+		return f.vars, true
+	}
+	fd, ok := f.facts.typ.byName[name]
+	if !ok {
+		return nil, false
+	}
+	v, err := f.facts.field(fd)
+	if err != nil {
+		return types.NewErr("%s", err), true
+	}
+	return v, true
+}
+
+// Parent implements cel.Activation.
+func (f *frame) Parent() cel.Activation { return nil }
+
+var _ cel.Activation = (*frame)(nil)

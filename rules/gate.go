@@ -1,0 +1,133 @@
+package rules
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/dalkkak/dkgraph/events"
+	"github.com/dalkkak/dkgraph/rules/shell"
+)
+
+// A Decision is what the gate says of a claim. The zero value refuses.
+type Decision struct {
+	Allow  bool
+	Reason string // stable code
+	Why    string
+	Rules  []events.RuleOutcome // those that matched or erred
+}
+
+// Gate decides whether the command of a claim may be run. It is a pure function of s and f.
+func (s *Ruleset) Gate(f Facts) Decision {
+	g := gating{facts: &f, allowed: make([]bool, len(f.Command.Calls))}
+	for _, p := range s.packs {
+		frame := newFrame(p, factsObject(&f))
+		for _, r := range p.Rules {
+			if r.Phase == PhaseGate && r.appliesTo(f.Claim.Kind) {
+				g.apply(r, frame)
+			}
+		}
+	}
+	return g.decide()
+}
+
+// A gating gathers outcomes on the way to a Decision.
+type gating struct {
+	facts      *Facts
+	allowed    []bool // each call
+	allowedAll bool
+	deny       *events.RuleOutcome // the first
+	err        *events.RuleOutcome // the first
+	rules      []events.RuleOutcome
+}
+
+// apply evaluates a rule that reads `call` once for each call, others once. No outcome ends the evaluation early.
+func (g *gating) apply(r *Rule, f *frame) {
+	usesCall := r.when.usesCall || (r.applies != nil && r.applies.usesCall)
+	if !usesCall {
+		f.look(nil)
+		g.note(r, f, 0)
+		return
+	}
+	for i, call := range f.calls() {
+		f.look(call)
+		g.note(r, f, i+1)
+	}
+}
+
+func (g *gating) note(r *Rule, f *frame, call int) {
+	what, _, err := r.evaluate(f)
+	if what == OutcomeNoMatch {
+		return
+	}
+	ro := outcome{rule: r, call: call, what: what, err: err}.record(f)
+	g.rules = append(g.rules, ro)
+	switch {
+	case what == OutcomeError:
+		if g.err == nil {
+			g.err = &ro
+		}
+	case r.Effect == EffectDeny:
+		if g.deny == nil {
+			g.deny = &ro
+		}
+	case call == 0:
+		g.allowedAll = true
+	default:
+		g.allowed[call-1] = true
+	}
+}
+
+// decide combines the outcomes: deny overrides, an error denies, the default is to refuse.
+func (g *gating) decide() Decision {
+	d := Decision{Rules: g.rules}
+	refuse := func(reason, why string) Decision {
+		d.Reason, d.Why = reason, why
+		return d
+	}
+	c := g.facts.Command
+	switch {
+	case g.deny != nil:
+		return refuse(g.deny.Reason, fmt.Sprintf("%s (rule %s)", g.deny.Message, g.deny.Rule))
+	case len(c.Refusals) > 0:
+		return refuse(c.Refusals[0].Code, refusalText(c.Refusals[0]))
+	case !c.Parsed || (c.Plan == nil && g.facts.Claim.Check != CheckFile):
+		return refuse("not_understood", "the command could not be understood")
+	case g.err != nil:
+		return refuse("rule_error", fmt.Sprintf("rule %s could not decide: %s", g.err.Rule, g.err.Message))
+	case g.allowedAll:
+	case len(c.Calls) == 0:
+		return refuse("no_allow", "no rule allows this check")
+	default:
+		for i, ok := range g.allowed {
+			if !ok {
+				return refuse("no_allow", noAllowText(c.Calls[i]))
+			}
+		}
+	}
+	d.Allow, d.Reason, d.Why = true, "allowed", g.allowText()
+	return d
+}
+
+func (g *gating) allowText() string {
+	var ids []string
+	seen := make(map[string]bool)
+	for _, r := range g.rules {
+		if r.Effect == EffectAllow && r.Outcome == OutcomeMatch && !seen[r.Rule] {
+			seen[r.Rule] = true
+			ids = append(ids, r.Rule)
+		}
+	}
+	return "allowed by " + strings.Join(ids, ", ")
+}
+
+func refusalText(r shell.Refusal) string {
+	return oneLine(fmt.Sprintf("not understood: %s at %d:%d: %q", strings.ReplaceAll(r.Code, "_", " "), r.Line, r.Col, clip(r.Word, 80)))
+}
+
+func noAllowText(c shell.Call) string {
+	text := fmt.Sprintf("no rule allows %q", clip(strings.Join(c.Argv, " "), 120))
+	if len(c.Unknown) > 0 {
+		text += fmt.Sprintf(" (unknown: %s)", clip(strings.Join(c.Unknown, ", "), 120))
+	}
+	return oneLine(text)
+}

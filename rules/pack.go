@@ -1,0 +1,293 @@
+package rules
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// MaxPackBytes bounds the source of a pack.
+const MaxPackBytes = 1 << 20
+
+// Phases of a rule.
+const (
+	PhaseGate  = "gate"
+	PhaseJudge = "judge"
+)
+
+// Effects of a rule. The gate knows allow and deny, the judge the others.
+const (
+	EffectAllow        = "allow"
+	EffectDeny         = "deny"
+	EffectRequire      = "require"
+	EffectFail         = "fail"
+	EffectInconclusive = "inconclusive"
+)
+
+// A Pack is one compiled file of rules. It is immutable.
+type Pack struct {
+	Name    string
+	Version string
+	Digest  string // over rules and params; messages and tests are outside
+	Source  string
+	Rules   []*Rule
+
+	variables    []*variable
+	variableType *structType
+	params       *object
+}
+
+// A Rule is one rule of a pack.
+type Rule struct {
+	ID     string
+	Phase  string
+	Effect string
+	Kinds  []string // of claims it applies to; all when empty
+	Reason string   // stable machine code
+	Digest string
+	Tests  []Test
+
+	applies *expression // may be nil
+	when    *expression
+	message *expression // may be nil
+}
+
+// A Test is one example beside a rule.
+type Test struct {
+	Name string
+	Want string // match, no-match, error
+	line int
+	yaml map[string]any
+}
+
+// An expression is CEL text with its place in the file.
+type text struct {
+	Text      string
+	Line, Col int
+}
+
+// UnmarshalYAML keeps the place of the text.
+func (t *text) UnmarshalYAML(n *yaml.Node) error {
+	if n.Kind != yaml.ScalarNode || n.Tag != "!!str" {
+		return fmt.Errorf("line %d: want a text", n.Line)
+	}
+	t.Text, t.Line, t.Col = n.Value, n.Line, n.Column
+	switch n.Style {
+	case yaml.LiteralStyle, yaml.FoldedStyle:
+		t.Line++ // the text begins on the line after the indicator
+		t.Col = 1
+	case yaml.DoubleQuotedStyle, yaml.SingleQuotedStyle:
+		t.Col++
+	}
+	return nil
+}
+
+// packFile is the form of a pack file.
+type packFile struct {
+	Pack      text           `yaml:"pack"`
+	Version   text           `yaml:"version"`
+	Facts     text           `yaml:"facts"`
+	Params    yaml.Node      `yaml:"params"`
+	Variables []variableFile `yaml:"variables"`
+	Rules     []ruleFile     `yaml:"rules"`
+}
+
+type variableFile struct {
+	Name text `yaml:"name"`
+	Expr text `yaml:"expr"`
+}
+
+type ruleFile struct {
+	ID      text       `yaml:"id"`
+	Phase   text       `yaml:"phase"`
+	Effect  text       `yaml:"effect"`
+	Kinds   []string   `yaml:"kinds"`
+	Applies text       `yaml:"applies"`
+	When    text       `yaml:"when"`
+	Reason  text       `yaml:"reason"`
+	Message text       `yaml:"message"`
+	Tests   []testFile `yaml:"tests"`
+}
+
+type testFile struct {
+	Name  text      `yaml:"name"`
+	Facts yaml.Node `yaml:"facts"`
+	Want  text      `yaml:"want"`
+}
+
+// ParsePack reads and compiles a pack. file is used in messages only. The error is a [Diagnostics] when the text is at
+// fault; a pack with any fault is not loaded at all.
+func ParsePack(file string, src []byte) (*Pack, error) {
+	d := &diagnoser{file: file}
+	f, err := decodePack(d, src)
+	if err != nil {
+		return nil, err
+	}
+	p := &Pack{Name: f.Pack.Text, Version: f.Version.Text, Source: string(src)}
+	checkHeader(d, f)
+	c := newCompiler(d, p)
+	c.compileParams(&f.Params)
+	c.compileVariables(f.Variables)
+	c.compileRules(f.Rules)
+	if len(d.list) > 0 {
+		return nil, d.list
+	}
+	p.Digest, err = packDigest(p, &f.Params)
+	return p, err
+}
+
+func decodePack(d *diagnoser, src []byte) (packFile, error) {
+	var f packFile
+	if len(src) > MaxPackBytes {
+		return f, d.fail(1, 1, "the pack has %d bytes, the limit is %d", len(src), MaxPackBytes)
+	}
+	var root yaml.Node
+	if err := yaml.Unmarshal(src, &root); err != nil {
+		return f, d.yaml(err)
+	}
+	refuseAliases(d, &root)
+	dec := yaml.NewDecoder(bytes.NewReader(src))
+	dec.KnownFields(true)
+	switch err := dec.Decode(&f); {
+	case errors.Is(err, io.EOF):
+		return f, d.fail(1, 1, "the file is empty")
+	case err != nil:
+		return f, d.yaml(err)
+	}
+	if err := dec.Decode(&yaml.Node{}); !errors.Is(err, io.EOF) {
+		return f, d.fail(1, 1, "one file is one pack: there is a second document in it")
+	}
+	return f, nil
+}
+
+// refuseAliases: anchors make a rule read otherwise than it looks, and can blow up a small file.
+func refuseAliases(d *diagnoser, n *yaml.Node) {
+	if n.Anchor != "" || n.Kind == yaml.AliasNode {
+		d.add(n.Line, n.Column, "", "anchors and aliases are not allowed")
+		return
+	}
+	for _, c := range n.Content {
+		refuseAliases(d, c)
+	}
+}
+
+var (
+	namePattern   = regexp.MustCompile(`^[a-z0-9][a-z0-9._/-]*$`)
+	wordPattern   = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+	semverPattern = regexp.MustCompile(`^\d+\.\d+\.\d+`)
+)
+
+func checkHeader(d *diagnoser, f packFile) {
+	if !namePattern.MatchString(f.Pack.Text) {
+		d.add(max(f.Pack.Line, 1), f.Pack.Col, "", "pack: %q is no name such as team/rules", f.Pack.Text)
+	}
+	if !semverPattern.MatchString(f.Version.Text) {
+		d.add(max(f.Version.Line, 1), f.Version.Col, "", "version: %q is no version such as 1.0.0", f.Version.Text)
+	}
+	if f.Facts.Text != FactsSchema {
+		d.add(max(f.Facts.Line, 1), f.Facts.Col, "", "facts: %q, this is a build for %s", f.Facts.Text, FactsSchema)
+	}
+	if len(f.Rules) == 0 {
+		d.add(1, 1, "", "the pack has no rules")
+	}
+}
+
+// A Diagnostic is one fault in a pack.
+type Diagnostic struct {
+	File    string `json:"file"`
+	Line    int    `json:"line"`
+	Col     int    `json:"col"`
+	Rule    string `json:"rule,omitempty"`
+	Message string `json:"message"`
+}
+
+func (d Diagnostic) String() string {
+	rule := ""
+	if d.Rule != "" {
+		rule = d.Rule + ": "
+	}
+	return fmt.Sprintf("%s:%d:%d: %s%s", d.File, d.Line, d.Col, rule, d.Message)
+}
+
+// Diagnostics are the faults of a pack, in the order of the file.
+type Diagnostics []Diagnostic
+
+func (d Diagnostics) Error() string {
+	lines := make([]string, len(d))
+	for i, one := range d {
+		lines[i] = one.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+type diagnoser struct {
+	file string
+	list Diagnostics
+}
+
+func (d *diagnoser) add(line, col int, rule, format string, args ...any) {
+	d.list = append(d.list, Diagnostic{File: d.file, Line: line, Col: max(col, 1), Rule: rule, Message: fmt.Sprintf(format, args...)})
+}
+
+func (d *diagnoser) fail(line, col int, format string, args ...any) error {
+	d.add(line, col, "", format, args...)
+	return d.list
+}
+
+var yamlLine = regexp.MustCompile(`^(?:yaml: )?(?:unmarshal errors:\s*)?line (\d+): (.*)`)
+
+// yaml turns the library's errors, one or several in a text, into diagnostics.
+func (d *diagnoser) yaml(err error) error {
+	var te *yaml.TypeError
+	msgs := []string{err.Error()}
+	if errors.As(err, &te) {
+		msgs = te.Errors
+	}
+	for _, m := range msgs {
+		line := 1
+		if g := yamlLine.FindStringSubmatch(m); g != nil {
+			_, _ = fmt.Sscan(g[1], &line)
+			m = g[2]
+		}
+		d.add(line, 1, "", "%s", strings.ReplaceAll(m, " in type rules.", " in "))
+	}
+	return d.list
+}
+
+func digestOf(b []byte) string {
+	sum := sha256.Sum256(b)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// canonicalDigest hashes v's JSON, whose object keys Go sorts.
+func canonicalDigest(v any) (string, error) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return "", err
+	}
+	return digestOf(b), nil
+}
+
+func packDigest(p *Pack, params *yaml.Node) (string, error) {
+	digests := make([]string, len(p.Rules))
+	for i, r := range p.Rules {
+		digests[i] = r.Digest
+	}
+	slices.Sort(digests)
+	plain := map[string]any{}
+	if params.Kind == yaml.MappingNode {
+		if err := params.Decode(&plain); err != nil {
+			return "", err
+		}
+	}
+	return canonicalDigest(map[string]any{"pack": p.Name, "rules": digests, "params": plain})
+}
