@@ -1,0 +1,224 @@
+package projections
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/dalkkak/dkgraph/events"
+	"github.com/dalkkak/dkgraph/events/badgerlog"
+	"github.com/dalkkak/dkgraph/graph"
+	"github.com/dalkkak/dkgraph/projections/internal/issuer"
+	"github.com/dalkkak/dkgraph/projections/internal/runner"
+	"github.com/dalkkak/dkgraph/rules"
+)
+
+// Errors of a store.
+var (
+	// ErrInUse: another process has the store open.
+	ErrInUse = badgerlog.ErrInUse
+	// ErrNotStore: the folder holds other things, and no store.
+	ErrNotStore = errors.New("not a store")
+	// ErrLost: the graph has seen events that the log no longer holds.
+	ErrLost = errors.New("the log has lost events")
+	// ErrKey: the sealing key is missing, open to others, or not this log's. Reading works without it.
+	ErrKey = issuer.ErrKey
+)
+
+// Options of a Projector. The zero value reads; Roots are needed to run anything.
+type Options struct {
+	Roots   []string         // folders in which commands may be run and files looked at
+	Rules   []*rules.Pack    // in force beside the default packs
+	Timeout time.Duration    // of one run; 0 is a default by the kind of the claim
+	Logger  *slog.Logger     // nil is silence
+	Now     func() time.Time // the clock for recorded times; nil is time.Now
+	Environ []string         // what runs may take variables from, by an allow-list; nil is this process's own
+}
+
+// A Projector has a store open.
+type Projector struct {
+	dir    string
+	log    *events.Log
+	graph  *graph.Graph
+	set    *rules.Ruleset
+	roots  []string
+	opts   Options
+	logger *slog.Logger
+	hashes runner.Hashes
+
+	mu sync.Mutex // held while appending and folding: the graph never lags behind what was appended
+
+	judging sync.Mutex     // guards below; held while a claim is verified, its run included
+	issuer  *events.Issuer // nil until the first seal
+	active  bool           // the rule set is known to be the one in force
+}
+
+// Open opens the store in dir, and creates it if there is none. The graph is brought up to the log.
+func Open(ctx context.Context, dir string, opts Options) (*Projector, error) {
+	p := &Projector{dir: dir, opts: opts, logger: opts.Logger}
+	if p.logger == nil {
+		p.logger = slog.New(slog.DiscardHandler)
+	}
+	var err error
+	if p.roots, err = absolute(opts.Roots); err != nil {
+		return nil, err
+	}
+	if p.set, err = rules.NewRuleset(append(rules.DefaultPacks(), opts.Rules...)...); err != nil {
+		return nil, err
+	}
+	if err := checkFolder(dir); err != nil {
+		return nil, err
+	}
+	if err := p.openLog(ctx); err != nil {
+		return nil, err
+	}
+	if err := p.openGraph(ctx); err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, nil
+}
+
+// checkFolder makes the folder of a store, and keeps a store from being made among other things.
+func checkFolder(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if e.Name() == "log" {
+			return nil
+		}
+	}
+	for _, e := range entries {
+		if e.Name() != "graph" && e.Name() != "keys" {
+			return fmt.Errorf("%w: %s holds %s and no log", ErrNotStore, dir, e.Name())
+		}
+	}
+	return nil
+}
+
+func absolute(roots []string) ([]string, error) {
+	out := make([]string, len(roots))
+	for i, r := range roots {
+		var err error
+		if out[i], err = filepath.Abs(r); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (p *Projector) graphDir() string { return filepath.Join(p.dir, "graph") }
+
+// openLog opens the log, or creates it together with its key.
+func (p *Projector) openLog(ctx context.Context) error {
+	b, err := badgerlog.Open(filepath.Join(p.dir, "log"))
+	if err != nil {
+		return err
+	}
+	opts := events.Options{Now: p.opts.Now}
+	p.log, err = events.Open(ctx, b, opts)
+	if errors.Is(err, events.ErrEmptyLog) {
+		p.log, err = p.create(ctx, b, opts)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("store %s: %w", p.dir, err), b.Close())
+	}
+	return nil
+}
+
+func (p *Projector) create(ctx context.Context, b events.Backend, opts events.Options) (*events.Log, error) {
+	if left, err := os.ReadDir(p.graphDir()); err == nil && len(left) > 0 {
+		return nil, fmt.Errorf("%w: it is empty, and there is a graph made from one", ErrLost)
+	}
+	key, err := issuer.Create(p.dir)
+	if err != nil {
+		return nil, err
+	}
+	return events.Create(ctx, b, events.NewOrigin(time.Now()), key.Public(), opts)
+}
+
+func (p *Projector) openGraph(ctx context.Context) error {
+	var err error
+	if p.graph, err = graph.Open(p.graphDir(), p.log.Origin()); err != nil {
+		return err
+	}
+	if seen, end := p.graph.Seq(), p.log.Head().Seq; seen > end {
+		return fmt.Errorf("store %s: %w: the graph has seen event %d, the log ends at %d", p.dir, ErrLost, seen, end)
+	}
+	return p.catchUp(ctx)
+}
+
+// catchUp folds what the log holds and the graph has not seen.
+func (p *Projector) catchUp(ctx context.Context) error { return foldInto(ctx, p.log, p.graph) }
+
+func foldInto(ctx context.Context, log *events.Log, g *graph.Graph) error {
+	if g.Seq() == log.Head().Seq {
+		return nil
+	}
+	for rec, err := range log.Read(ctx, g.Seq()+1) {
+		if err != nil {
+			return err
+		}
+		if err := g.Apply(rec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// append records drafts and folds them.
+func (p *Projector) append(ctx context.Context, drafts ...events.Draft) ([]events.Record, int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	recs, added, err := p.log.Append(ctx, drafts...)
+	if err != nil {
+		return nil, 0, err
+	}
+	if added == 0 {
+		return recs, 0, nil
+	}
+	return recs, added, p.catchUp(ctx)
+}
+
+// seal returns the issuer; its key is loaded when it is first needed, so that reading works without one. p.judging is held.
+func (p *Projector) seal() (*events.Issuer, error) {
+	if p.issuer != nil {
+		return p.issuer, nil
+	}
+	key, err := issuer.Load(p.dir)
+	if err != nil {
+		return nil, err
+	}
+	p.issuer, err = key.For(p.log)
+	return p.issuer, err
+}
+
+// Log returns the event log.
+func (p *Projector) Log() *events.Log { return p.log }
+
+// Graph returns the memory graph.
+func (p *Projector) Graph() *graph.Graph { return p.graph }
+
+// Ruleset returns the rules that new claims are decided by.
+func (p *Projector) Ruleset() *rules.Ruleset { return p.set }
+
+// Close closes the store. Views of the graph must be closed before.
+func (p *Projector) Close() error {
+	var errs []error
+	if p.graph != nil {
+		errs = append(errs, p.graph.Close())
+	}
+	if p.log != nil {
+		errs = append(errs, p.log.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,290 @@
+package projections_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/dgraph-io/badger/v4"
+	"github.com/stretchr/testify/require"
+
+	"github.com/dalkkak/dkgraph/events"
+	"github.com/dalkkak/dkgraph/graph"
+	"github.com/dalkkak/dkgraph/projections"
+	"github.com/dalkkak/dkgraph/rules"
+)
+
+// A bench is a repository and a store beside it.
+type bench struct {
+	repo, store string
+}
+
+func newBench(t *testing.T) bench {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	b := bench{repo: filepath.Join(dir, "repo"), store: filepath.Join(dir, "store")}
+	require.NoError(t, os.MkdirAll(b.repo, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(b.repo, "notes.md"), []byte("release notes\n"), 0o644))
+	return b
+}
+
+func (b bench) open(t *testing.T) *projections.Projector {
+	p, err := projections.Open(t.Context(), b.store, projections.Options{Roots: []string{b.repo}})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = p.Close() })
+	return p
+}
+
+var says = []string{
+	`<dk-node>{"node_type":"decision","key":"notes","title":"notes are kept","provenance":"inferred"}</dk-node>` + "\n" +
+		`<dk-verify>{"id":"t1","claim":"notes written","kind":"file","verify":"notes.md","expect":"contains: release"}</dk-verify>`,
+	`<dk-verify>{"id":"t2","claim":"notes found","kind":"command","verify":"grep -c release notes.md"}</dk-verify>`,
+	`<dk-verify>{"id":"t3","claim":"clean","kind":"command","verify":"rm -rf notes.md"}</dk-verify>`,
+	`<dk-verify>{"id":"t4","claim":"errors documented","kind":"command","verify":"grep -q errors notes.md"}</dk-verify>`,
+}
+
+func (b bench) verify(t *testing.T, p *projections.Projector) []projections.Result {
+	in, err := p.Ingest(t.Context(), strings.NewReader(claudeSays(b.repo, says...)), "session.jsonl")
+	require.NoError(t, err)
+	results, err := p.Verify(t.Context(), in.Claims, projections.VerifyOptions{})
+	require.NoError(t, err)
+	return results
+}
+
+func verdicts(t *testing.T, results []projections.Result) []string {
+	var out []string
+	for _, r := range results {
+		require.NotNil(t, r.Receipt)
+		out = append(out, r.Receipt.Type+" "+r.Receipt.Name)
+	}
+	return out
+}
+
+var want = []string{"verified as_claimed", "verified as_claimed", "unsafe destructive_command", "failed wrong_exit"}
+
+func TestVerifyTwiceAddsNothing(t *testing.T) {
+	b := newBench(t)
+	p := b.open(t)
+	require.Equal(t, want, verdicts(t, b.verify(t, p)))
+	require.FileExists(t, filepath.Join(b.repo, "notes.md"), "what is refused is never run")
+	head := p.Log().Head()
+	again := b.verify(t, p)
+	require.Equal(t, want, verdicts(t, again))
+	require.False(t, again[0].Fresh)
+	require.Equal(t, head, p.Log().Head())
+
+	require.NoError(t, p.Close())
+	require.NoError(t, os.RemoveAll(filepath.Join(b.store, "graph")))
+	p = b.open(t)
+	require.Equal(t, want, verdicts(t, b.verify(t, p)), "the graph is built again from the log")
+	require.Equal(t, head, p.Log().Head())
+	found, err := p.Audit(t.Context(), nil)
+	require.NoError(t, err)
+	require.Empty(t, found.Findings)
+}
+
+func TestNoRunLeavesClaimsUnjudged(t *testing.T) {
+	b := newBench(t)
+	p := b.open(t)
+	in, err := p.Ingest(t.Context(), strings.NewReader(claudeSays(b.repo, says...)), "session.jsonl")
+	require.NoError(t, err)
+	results, err := p.Verify(t.Context(), in.Claims, projections.VerifyOptions{NoRun: true})
+	require.NoError(t, err)
+	require.Nil(t, results[1].Receipt)
+	require.Equal(t, "unsafe", results[2].Receipt.Type)
+	pending, err := p.Pending()
+	require.NoError(t, err)
+	require.Len(t, pending, 3)
+	require.Equal(t, want, verdicts(t, b.verify(t, p)), "and they are taken up later")
+}
+
+// The judge gives the same verdict again from what the log recorded, whatever happened to the repository since.
+func TestRecordedFactsGiveTheSameVerdicts(t *testing.T) {
+	b := newBench(t)
+	p := b.open(t)
+	b.verify(t, p)
+	require.NoError(t, os.RemoveAll(b.repo))
+	v := p.Graph().View()
+	defer v.Close()
+	n := 0
+	for node, err := range v.List(graph.KindReceipt) {
+		require.NoError(t, err)
+		r, err := graph.Decode[events.Receipt](node)
+		require.NoError(t, err)
+		why, err := v.Why(node)
+		require.NoError(t, err)
+		gate, err := graph.Decode[events.Gate](*why.Gate)
+		require.NoError(t, err)
+		facts, err := rules.DecodeFacts(gate.Facts)
+		require.NoError(t, err)
+		decision := p.Ruleset().Gate(facts)
+		require.Equal(t, gate.Decision == "allow", decision.Allow)
+		require.Equal(t, gate.Reason, decision.Reason)
+		if why.Run == nil {
+			continue
+		}
+		run, err := graph.Decode[events.Run](*why.Run)
+		require.NoError(t, err)
+		j := p.Ruleset().Judge(facts.With(run))
+		input := rules.InputDigest(why.Claim.Body, gate.Facts, why.Run.Body)
+		require.Equal(t, r.VerdictDigest, rules.VerdictDigest(j, input))
+		require.Equal(t, r.Why, j.Why)
+		n++
+	}
+	require.Equal(t, 3, n)
+}
+
+// edit changes rows of a Badger folder behind everybody's back.
+func edit(t *testing.T, dir string, change func(txn *badger.Txn, key, val []byte) error) {
+	db, err := badger.OpenManaged(badger.DefaultOptions(dir).WithLogger(nil).WithExternalMagic(magicOf(dir)))
+	require.NoError(t, err)
+	read := db.NewTransactionAt(^uint64(0), false)
+	it := read.NewIterator(badger.DefaultIteratorOptions)
+	txn := db.NewTransactionAt(^uint64(0), true)
+	for it.Rewind(); it.Valid(); it.Next() {
+		val, err := it.Item().ValueCopy(nil)
+		require.NoError(t, err)
+		require.NoError(t, change(txn, it.Item().KeyCopy(nil), val))
+	}
+	it.Close()
+	read.Discard()
+	require.NoError(t, txn.CommitAt(1<<40, nil))
+	require.NoError(t, db.Close())
+}
+
+func magicOf(dir string) uint16 {
+	if filepath.Base(dir) == "graph" {
+		return 0x6b2
+	}
+	return 0x6b1
+}
+
+func TestEditedLogShows(t *testing.T) {
+	b := newBench(t)
+	p := b.open(t)
+	b.verify(t, p)
+	require.NoError(t, p.Close())
+	edit(t, filepath.Join(b.store, "log"), func(txn *badger.Txn, key, val []byte) error {
+		if key[0] != 'e' || !strings.Contains(string(val), `"verdict":"failed"`) {
+			return nil
+		}
+		line := []byte(strings.Replace(string(val[32:]), `"verdict":"failed"`, `"verdict":"verified"`, 1))
+		sum := events.Sum(line)
+		return txn.Set(key, append(sum[:], line...))
+	})
+	_, err := projections.Open(t.Context(), b.store, projections.Options{})
+	require.ErrorIs(t, err, events.ErrUnsealed, "the forged event is the last one: the log does not even open")
+}
+
+func TestEditedGraphShows(t *testing.T) {
+	b := newBench(t)
+	p := b.open(t)
+	b.verify(t, p)
+	require.NoError(t, p.Close())
+	edit(t, filepath.Join(b.store, "graph"), func(txn *badger.Txn, key, val []byte) error {
+		if !strings.Contains(string(val), `"kind":"verification_receipt"`) {
+			return nil
+		}
+		return txn.Set(key, []byte(strings.Replace(string(val), `"type":"failed"`, `"type":"verified"`, 1)))
+	})
+	p = b.open(t)
+	found, err := p.Audit(t.Context(), nil)
+	require.NoError(t, err)
+	require.Len(t, found.Findings, 1)
+	require.Equal(t, "graph", found.Findings[0].What)
+}
+
+func TestLostEventsShow(t *testing.T) {
+	b := newBench(t)
+	p := b.open(t)
+	in, err := p.Ingest(t.Context(), strings.NewReader(claudeSays(b.repo, says...)), "session.jsonl")
+	require.NoError(t, err)
+	require.NoError(t, p.Close())
+	old := filepath.Join(t.TempDir(), "log")
+	require.NoError(t, os.CopyFS(old, os.DirFS(filepath.Join(b.store, "log"))))
+	p = b.open(t)
+	_, err = p.Verify(t.Context(), in.Claims, projections.VerifyOptions{})
+	require.NoError(t, err)
+	require.NoError(t, p.Close())
+
+	require.NoError(t, os.RemoveAll(filepath.Join(b.store, "log")))
+	require.NoError(t, os.CopyFS(filepath.Join(b.store, "log"), os.DirFS(old)))
+	_, err = projections.Open(t.Context(), b.store, projections.Options{})
+	require.ErrorIs(t, err, projections.ErrLost, "an older copy of the log under a newer graph")
+
+	require.NoError(t, os.RemoveAll(filepath.Join(b.store, "log")))
+	_, err = projections.Open(t.Context(), b.store, projections.Options{})
+	require.ErrorIs(t, err, projections.ErrLost, "no log at all")
+}
+
+func TestKey(t *testing.T) {
+	b := newBench(t)
+	p := b.open(t)
+	b.verify(t, p)
+	require.NoError(t, p.Close())
+	key := filepath.Join(b.store, "keys", "seal.key")
+	info, err := os.Stat(key)
+	require.NoError(t, err)
+	require.EqualValues(t, 0o600, info.Mode().Perm())
+
+	fails := func(why string) {
+		p := b.open(t)
+		in, err := p.Ingest(t.Context(), strings.NewReader(claudeSays(b.repo, "nothing", "nothing", "nothing", "nothing",
+			`<dk-verify>{"id":"`+why+`","claim":"x","kind":"file","verify":"x"}</dk-verify>`)), "s")
+		require.NoError(t, err, "reading and recording works without a key")
+		_, err = p.Verify(t.Context(), in.Claims, projections.VerifyOptions{})
+		require.ErrorIs(t, err, projections.ErrKey, why)
+		require.NoError(t, p.Close())
+	}
+	require.NoError(t, os.Chmod(key, 0o644))
+	fails("open to others")
+	require.NoError(t, os.Remove(key))
+	fails("missing")
+	other := newBench(t)
+	require.NoError(t, other.open(t).Close())
+	stolen, err := os.ReadFile(filepath.Join(other.store, "keys", "seal.key"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(key, stolen, 0o600))
+	fails("of another log")
+}
+
+func TestFolderThatIsNoStore(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "thesis.txt"), nil, 0o600))
+	_, err := projections.Open(t.Context(), dir, projections.Options{})
+	require.ErrorIs(t, err, projections.ErrNotStore)
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, entries, 1)
+}
+
+func TestIngestGoesOnWhileVerifying(t *testing.T) {
+	b := newBench(t)
+	p := b.open(t)
+	in, err := p.Ingest(t.Context(), strings.NewReader(claudeSays(b.repo, says...)), "session.jsonl")
+	require.NoError(t, err)
+	var wg sync.WaitGroup
+	started, recorded := make(chan struct{}), make(chan struct{})
+	wg.Go(func() {
+		<-started
+		defer close(recorded)
+		more := claudeSays(b.repo, append(says, says[0])...)
+		if _, err := p.Ingest(context.Background(), strings.NewReader(more), "more.jsonl"); err != nil {
+			t.Error(err)
+		}
+	})
+	var once sync.Once
+	results, err := p.Verify(t.Context(), in.Claims, projections.VerifyOptions{Started: func(graph.Node, string) {
+		once.Do(func() { close(started) })
+		<-recorded // the claim is held here until the other transcript is recorded
+	}})
+	wg.Wait()
+	require.NoError(t, err)
+	require.Equal(t, want, verdicts(t, results))
+	pending, err := p.Pending()
+	require.NoError(t, err)
+	require.Len(t, pending, 1)
+}
