@@ -1,0 +1,72 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/dalkkak/dkgraph/graph"
+	"github.com/dalkkak/dkgraph/projections"
+)
+
+func (a *app) auditCommand() *cobra.Command {
+	return a.jsonFlag(&cobra.Command{
+		Use:   "audit",
+		Short: "Read the whole store again and say what is wrong with it",
+		Long: `audit reads every event (hash, chain, seal, dense sequence, each origin once), builds the graph a second time from the log and
+compares it with the one in use, row by row. It says at which level of trust the store is.
+
+Exit status: 0 nothing wrong was found, 1 something was, 2 it could not be read.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			err := a.read(c.Context(), func(p *projections.Projector, _ *graph.View) error {
+				found, err := p.Audit(c.Context(), a.auditProgress())
+				a.endProgress()
+				if err != nil {
+					return err
+				}
+				return a.printAudit(found)
+			})
+			if damaged(err) { // so badly that it does not open
+				return a.printAudit(projections.Audit{Findings: []projections.Finding{{What: "log", Detail: err.Error()}}})
+			}
+			return err
+		},
+	})
+}
+
+func (a *app) auditProgress() func(done, total uint64) {
+	if !a.err.tty {
+		return nil
+	}
+	return func(done, total uint64) {
+		if done%1000 == 0 {
+			a.err.printf("\r\x1b[K%d/%d events", done, total)
+		}
+	}
+}
+
+func (a *app) printAudit(found projections.Audit) error {
+	if a.json {
+		if err := a.out.jsonLine(found); err != nil {
+			return err
+		}
+		return negativeIf(!found.OK())
+	}
+	for _, f := range [][2]string{
+		{"log", found.Origin},
+		{"key", found.PublicKey},
+		{"events", itoa(int(found.Events)) + ", sealed " + itoa(found.Sealed)},
+		{"head", found.Head.String()},
+		{"claims", itoa(found.Claims) + ", receipts " + itoa(found.Receipts)},
+		{"trust", found.Trust},
+	} {
+		a.out.printf("%s  %s\n", a.out.paint(dim, pad(f[0], 6)), f[1])
+	}
+	for _, f := range found.Findings {
+		a.out.printf("%s  %s\n", a.out.paint(red, "✗ "+f.What), short(f.Detail, 400))
+	}
+	if !found.OK() {
+		return negativeError{}
+	}
+	a.out.printf("%s hashes, chain, seals and sequence of %s; the graph is what the log says\n", a.out.paint(green, "✓"), plural(int(found.Events), "event"))
+	return nil
+}

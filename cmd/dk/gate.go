@@ -1,0 +1,174 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/dalkkak/dkgraph/events"
+	"github.com/dalkkak/dkgraph/rules"
+)
+
+type gateFlags struct {
+	cwd, lines, kind string
+	rules            []string
+}
+
+func (a *app) gateCommand() *cobra.Command {
+	var f gateFlags
+	c := a.jsonFlag(&cobra.Command{
+		Use:   "gate [flags] -- COMMAND",
+		Short: "Ask whether a command would be allowed to run, and run nothing",
+		Long: `gate judges a command by its text alone, as verify would. One argument is a command line; several are one command with its
+arguments, quoted as needed.
+
+With --lines FILE it reads JSON Lines with a member "cmd" and answers each, in order, with
+{"cmd", "decision": "allow"|"refuse", "reason", "rules"}. FILE may be - for stdin.
+
+Exit status: 0 allowed (with --lines: all was answered), 1 refused, 2 something could not be done.`,
+		Example: `  dk gate 'cd web && npm test'
+  dk gate -- go test ./...
+  dk gate --lines commands.jsonl`,
+		RunE: func(_ *cobra.Command, args []string) error { return a.gate(args, f) },
+	})
+	c.Flags().StringVar(&f.cwd, "cwd", "", "folder it would run in; without one the text alone is judged")
+	c.Flags().StringVar(&f.lines, "lines", "", "file of JSON Lines with a member cmd; - is stdin")
+	c.Flags().StringVar(&f.kind, "kind", "command", "kind of the claim it would be run for")
+	c.Flags().StringArrayVar(&f.rules, "rules", nil, "rule pack of your own, beside the default packs (repeatable)")
+	return c
+}
+
+// gateLine is the form of a decision on stdout with --json.
+type gateLine struct {
+	Cmd      string   `json:"cmd"`
+	Decision string   `json:"decision"`
+	Reason   string   `json:"reason"`
+	Why      string   `json:"why,omitempty"`
+	Rules    []string `json:"rules"`
+}
+
+func (a *app) gate(args []string, f gateFlags) error {
+	packs, err := loadPacks(f.rules)
+	if err != nil {
+		return err
+	}
+	set, err := rules.NewRuleset(append(rules.DefaultPacks(), packs...)...)
+	if err != nil {
+		return err
+	}
+	if f.lines != "" {
+		return a.gateLines(set, f)
+	}
+	if len(args) == 0 {
+		return withHint(errors.New("no command named"), "dk gate 'go test ./... | tail -5'")
+	}
+	if f.cwd != "" {
+		if info, err := os.Stat(f.cwd); err != nil || !info.IsDir() {
+			return fmt.Errorf("--cwd %s: no such folder", f.cwd)
+		}
+	}
+	line := decide(set, commandText(args), f)
+	if a.json {
+		err = a.out.jsonLine(line)
+	} else {
+		a.printDecision(line)
+	}
+	return errors.Join(err, negativeIf(line.Decision != "allow"))
+}
+
+func (a *app) printDecision(l gateLine) {
+	mark := a.out.paint(green, "✓ allow ")
+	if l.Decision != "allow" {
+		mark = a.out.paint(red, "⊘ refuse")
+	}
+	a.out.printf("%s  %s\n          %s\n", mark, a.out.paint(bold, short(l.Cmd, 120)), short(l.Why, 240))
+}
+
+func decide(set *rules.Ruleset, command string, f gateFlags) gateLine {
+	d := set.Gate(rules.NewFacts(events.Claim{ClaimID: "gate", Text: "dk gate", Kind: f.kind, Verify: command, CWD: f.cwd}))
+	line := gateLine{Cmd: command, Decision: "refuse", Reason: d.Reason, Why: d.Why, Rules: []string{}}
+	want := "deny"
+	if d.Allow {
+		line.Decision, want = "allow", "allow"
+	}
+	seen := make(map[string]bool)
+	for _, r := range d.Rules {
+		if (r.Effect == want || r.Outcome == "error") && !seen[r.Rule] {
+			seen[r.Rule] = true
+			line.Rules = append(line.Rules, r.Rule)
+		}
+	}
+	return line
+}
+
+// commandText makes a command line of arguments.
+func commandText(args []string) string {
+	if len(args) == 1 {
+		return args[0]
+	}
+	words := make([]string, len(args))
+	for i, arg := range args {
+		words[i] = quote(arg)
+	}
+	return strings.Join(words, " ")
+}
+
+const plainChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,@%+"
+
+func quote(s string) string {
+	if s != "" && strings.Trim(s, plainChars) == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// maxGateLine bounds one line of --lines.
+const maxGateLine = 4 << 20
+
+func (a *app) gateLines(set *rules.Ruleset, f gateFlags) error {
+	in := a.stdin
+	if f.lines != "-" {
+		file, err := os.Open(f.lines)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		in = file
+	}
+	out := bufio.NewWriter(a.out.w)
+	err := gateEach(set, in, out, f)
+	return errors.Join(err, out.Flush())
+}
+
+func gateEach(set *rules.Ruleset, in io.Reader, out io.Writer, f gateFlags) error {
+	sc := bufio.NewScanner(in)
+	sc.Buffer(make([]byte, 64<<10), maxGateLine)
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	for n := 1; sc.Scan(); n++ {
+		if strings.TrimSpace(sc.Text()) == "" {
+			continue
+		}
+		var l struct {
+			Cmd *string `json:"cmd"`
+		}
+		if err := json.Unmarshal(sc.Bytes(), &l); err != nil {
+			return fmt.Errorf("line %d: %w", n, err)
+		}
+		if l.Cmd == nil {
+			return fmt.Errorf("line %d: no member cmd", n)
+		}
+		line := decide(set, *l.Cmd, f)
+		line.Why = ""
+		if err := enc.Encode(line); err != nil {
+			return err
+		}
+	}
+	return sc.Err()
+}
