@@ -21,21 +21,28 @@
 //	 "payload":{…},"seen":{…},"seal":{…}}
 //
 // seq counts from 1 without a gap, in commit order. id is a ULID: a name, never an order. origin is the key under which
-// the same thing is known for ever, so that reading a transcript again adds nothing. prev is the SHA-256 of the line
-// before (64 zeros for the first). payload is what was said; seen is where and when it was seen, and is no part of its
+// the same thing is known for ever, so that reading a transcript again adds nothing. prev is the hash of the line before
+// (64 zeros for the first): SHA-256 over a zero byte and the line. payload is what was said; seen is where and when it was seen, and is no part of its
 // identity, because a resumed or forked transcript says the same thing from another place. seal is an Ed25519 signature
 // over the lines
 //
 //	dkgraph seal v1
 //	<origin of the log>
 //	<kind>
-//	<SHA-256 of the claim's line, or "-">
+//	<hash of the claim's line, or "-">
 //	<digest of the rule set, or "-">
 //	<SHA-256 of the payload>
 //
 // so that a sealed event cannot be moved to another claim, rule set or log.
 //
-// A line is kept in the backend behind the 32 bytes of its own SHA-256, which every read checks.
+// # The tree
+//
+// The hashes of the lines are the leaves of an RFC 6962 Merkle tree, so that a signed checkpoint of a few bytes ([Issuer.Checkpoint])
+// names the whole log, a short [Proof] shows that one event is in it, and a log that was rewritten or cut back does not
+// extend a checkpoint that somebody kept ([Log.Extends]).
+//
+// In the backend an event is: the hash of its line (32 bytes), a count (1 byte), so many hashes of the subtrees that the
+// event completes, and the line. Every read checks the first hash against the line.
 //
 // # Concurrency and durability
 //

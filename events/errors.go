@@ -38,6 +38,10 @@ var (
 	ErrExists = errors.New("there is a log already")
 	// ErrFormat: the log was written in a form this version does not know.
 	ErrFormat = errors.New("unknown log format")
+	// ErrRewound: the log is shorter than a checkpoint says it was.
+	ErrRewound = errors.New("the log was cut back")
+	// ErrForked: the log is not the one a checkpoint was made of, or was rewritten since.
+	ErrForked = errors.New("the log was rewritten")
 	// ErrKind: a payload was asked for as another kind than it is.
 	ErrKind = errors.New("other kind of event")
 )

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,11 +65,16 @@ func (w *world) readAll(t *testing.T) error {
 
 // rewrite changes the line of an event and stores it with the right hash, as somebody who knows the format would.
 func (w *world) rewrite(seq uint64, change func(string) string) {
-	w.store.Tamper(seq, func(data []byte) []byte {
-		line := []byte(change(string(data[32:])))
-		sum := events.Sum(line)
-		return append(sum[:], line...)
-	})
+	w.store.Tamper(seq, func(data []byte) []byte { return relined(data, func(line string) string { return change(line) }) })
+}
+
+// relined changes the line within what a backend keeps, and gives it the right hash. Between hash and line stand a count
+// and so many nodes of the tree.
+func relined(data []byte, change func(string) string) []byte {
+	at := 33 + 32*int(data[32])
+	line := []byte(change(string(data[at:])))
+	hash := events.LeafHash(line)
+	return slices.Concat(hash[:], data[32:at], line)
 }
 
 func TestKindsAreFrozen(t *testing.T) {
@@ -92,7 +98,7 @@ func TestEditedDatabaseShows(t *testing.T) {
 		seq  string
 	}{
 		"a flipped bit": {func(w *world, r events.Record) {
-			w.store.Tamper(2, func(b []byte) []byte { b[100] ^= 1; return b })
+			w.store.Tamper(2, func(b []byte) []byte { b[len(b)-100] ^= 1; return b })
 		}, events.ErrCorrupt, "event 2"},
 		"an event cut short": {func(w *world, r events.Record) {
 			w.store.Tamper(2, func(b []byte) []byte { return b[:20] })
@@ -145,8 +151,7 @@ func TestReChainedTailShowsAtTheSeal(t *testing.T) {
 	var prev, rewritten events.Hash
 	for seq := uint64(2); seq <= 4; seq++ {
 		old := prev
-		w.store.Tamper(seq, func(data []byte) []byte {
-			line := string(data[32:])
+		w.rewrite(seq, func(line string) string {
 			if seq == 2 {
 				line = strings.Replace(line, "tests pass", "tests fail", 1)
 			} else {
@@ -159,9 +164,8 @@ func TestReChainedTailShowsAtTheSeal(t *testing.T) {
 			if seq == 4 { // point the receipt at the new claim
 				line = strings.ReplaceAll(line, w.claim.Hash().String(), rewritten.String())
 			}
-			sum := events.Sum([]byte(line))
-			prev = sum
-			return append(sum[:], line...)
+			prev = events.LeafHash([]byte(line))
+			return line
 		})
 		if seq == 2 {
 			rewritten = prev
@@ -266,11 +270,11 @@ func FuzzEntry(f *testing.F) {
 	f.Fuzz(func(t *testing.T, line []byte, hashed bool) {
 		store := memlog.NewStore()
 		b := store.Open()
-		sum := events.Sum(line)
+		hash := events.LeafHash(line)
 		if !hashed {
-			sum[0] ^= 1
+			hash[0] ^= 1
 		}
-		require.NoError(t, b.Append(t.Context(), 0, []events.Entry{{Data: append(sum[:], line...)}}))
+		require.NoError(t, b.Append(t.Context(), 0, []events.Entry{{Data: slices.Concat(hash[:], []byte{0}, line)}}))
 		log, err := events.Open(t.Context(), b, events.Options{})
 		if err != nil {
 			return

@@ -51,7 +51,7 @@ func (r Record) Kind() Kind { return r.env.Kind }
 // Origin returns the key under which the log knows it for ever.
 func (r Record) Origin() Hash { return r.env.Origin }
 
-// Hash returns the SHA-256 of its line.
+// Hash returns the hash of its line, see [LeafHash].
 func (r Record) Hash() Hash { return r.hash }
 
 // Prev returns the hash of the record before it.
@@ -83,21 +83,14 @@ func (r Record) Sealed() bool { return r.env.Seal != nil }
 // Decode returns the payload of r, which must be of T's kind; otherwise the error is ErrKind.
 func Decode[T payloadOf](r Record) (T, error) { return decodePayload[T](r.env.Kind, r.env.Payload) }
 
-// entry is what the backend keeps for a line: its hash, then the line.
-func entry(origin Hash, line []byte) Entry {
-	sum := Sum(line)
-	return Entry{Key: origin, Data: append(sum[:], line...)}
-}
-
 // parseEntry checks the stored hash and the form of an entry. It checks neither chain nor seal.
 func parseEntry(e Entry) (Record, error) {
 	var r Record
-	if len(e.Data) <= len(r.hash) {
-		return r, &EventError{Seq: e.Pos, Err: fmt.Errorf("%w: %d bytes", ErrCorrupt, len(e.Data))}
+	var err error
+	if r.hash, _, r.line, err = splitEntry(e); err != nil {
+		return Record{}, err
 	}
-	copy(r.hash[:], e.Data)
-	r.line = e.Data[len(r.hash):]
-	if Sum(r.line) != r.hash {
+	if LeafHash(r.line) != r.hash {
 		return Record{}, &EventError{Seq: e.Pos, Err: fmt.Errorf("%w: its bytes do not have the hash they were stored with", ErrCorrupt)}
 	}
 	if err := json.Unmarshal(r.line, &r.env); err != nil {

@@ -37,3 +37,18 @@ func (r refs) list() []typedRef {
 	add(r.Run, KindRunObserved)
 	return out
 }
+
+// fits checks that rec is what ref names, and is about the same claim.
+func (r refs) fits(ref typedRef, rec Record) error {
+	if rec.env.Kind != ref.kind || rec.hash != ref.Hash {
+		return fmt.Errorf("%w: event %d is not the %s it names", ErrRetargeted, ref.Seq, ref.kind)
+	}
+	if ref.kind == KindClaimMade {
+		return nil
+	}
+	theirs, err := decodeRefs(rec.env.Payload)
+	if err != nil || theirs.Claim == nil || *theirs.Claim != *r.Claim {
+		return fmt.Errorf("%w: %s %d is about another claim", ErrRetargeted, ref.kind, ref.Seq)
+	}
+	return nil
+}

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/mod/sumdb/tlog"
 
 	"github.com/dalkkak/dkgraph/events"
 )
@@ -47,6 +48,8 @@ func Run(t *testing.T, newStore func(t *testing.T) Store) {
 		"close":                      closing,
 		"concurrent appenders":       concurrent,
 		"seals":                      seals,
+		"group commit":               groupCommit,
+		"proofs and checkpoints":     proofs,
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 			s := &suite{store: newStore(t)}
@@ -95,6 +98,33 @@ func (s *suite) checkAll(t *testing.T) {
 		prev = rec.Hash()
 	}
 	require.Equal(t, events.Head{Seq: n, Hash: prev}, s.log.Head())
+	s.checkTree(t)
+}
+
+// checkTree opens the log again and compares its tree with one built from its lines by another's code.
+func (s *suite) checkTree(t *testing.T) {
+	var stored []tlog.Hash
+	reader := tlog.HashReaderFunc(func(indexes []int64) ([]tlog.Hash, error) {
+		out := make([]tlog.Hash, len(indexes))
+		for i, x := range indexes {
+			out[i] = stored[x]
+		}
+		return out, nil
+	})
+	for rec, err := range s.log.Read(t.Context(), 1) {
+		require.NoError(t, err)
+		hashes, err := tlog.StoredHashes(int64(rec.Seq()-1), rec.Line(), reader)
+		require.NoError(t, err)
+		stored = append(stored, hashes...)
+		root, err := tlog.TreeHash(int64(rec.Seq()), reader)
+		require.NoError(t, err)
+		got, err := s.log.TreeAt(t.Context(), rec.Seq())
+		require.NoError(t, err)
+		require.Equal(t, events.Tree{Size: rec.Seq(), Root: events.Hash(root)}, got)
+	}
+	whole, err := s.log.TreeAt(t.Context(), s.log.Head().Seq)
+	require.NoError(t, err)
+	require.Equal(t, whole, s.log.Tree())
 }
 
 // Claim drafts a small claim; equal n and turn give equal drafts.
@@ -222,7 +252,7 @@ func sameBytes(t *testing.T, s *suite) {
 	rec, err := s.log.Get(t.Context(), recs[0].Seq())
 	require.NoError(t, err)
 	require.Equal(t, string(recs[0].Line()), string(rec.Line()))
-	require.Equal(t, rec.Hash(), events.Sum(rec.Line()))
+	require.Equal(t, rec.Hash(), events.LeafHash(rec.Line()))
 	require.True(t, json.Valid(rec.Line()))
 	require.False(t, bytes.ContainsAny(rec.Line(), "\n\r"))
 	_, added, err := s.log.Append(t.Context(), d)
@@ -369,4 +399,66 @@ func seals(t *testing.T, s *suite) {
 		require.Truef(t, errors.Is(err, bad.want), "%s: %v", name, err)
 	}
 	require.EqualValues(t, 4, s.log.Head().Seq)
+}
+
+// groupCommit has many callers at once, some of them with bad drafts: nobody pays for another's fault, and everybody's
+// batch is contiguous.
+func groupCommit(t *testing.T, s *suite) {
+	const callers = 64
+	var wg sync.WaitGroup
+	for c := range callers {
+		wg.Go(func() {
+			ds := claims(t, fmt.Sprintf("g%d", c), 3)
+			if c%4 == 0 {
+				ds = append(ds, events.Draft{})
+			}
+			recs, added, err := s.log.Append(t.Context(), ds...)
+			if c%4 == 0 {
+				if !errors.Is(err, events.ErrShape) {
+					t.Errorf("want %v, got %v", events.ErrShape, err)
+				}
+				return
+			}
+			if err != nil || added != 3 || recs[2].Seq() != recs[0].Seq()+2 {
+				t.Errorf("%v: %d added", err, added)
+			}
+		})
+	}
+	wg.Wait()
+	require.EqualValues(t, 1+callers*3/4*3, s.log.Head().Seq)
+}
+
+func proofs(t *testing.T, s *suite) {
+	_, _, err := s.log.Append(t.Context(), claims(t, "proof", 20)...)
+	require.NoError(t, err)
+	old := s.log.Tree()
+	signed, err := s.issuer.Checkpoint(old)
+	require.NoError(t, err)
+	_, _, err = s.log.Append(t.Context(), claims(t, "more", 7)...)
+	require.NoError(t, err)
+	for rec, err := range s.log.Read(t.Context(), 1) {
+		require.NoError(t, err)
+		p, err := s.log.Prove(t.Context(), rec.Seq())
+		require.NoError(t, err)
+		require.NoError(t, p.Check(rec.Line()))
+		require.ErrorIs(t, p.Check(append(rec.Line(), ' ')), events.ErrProof)
+		p.Seq++
+		require.Error(t, p.Check(rec.Line()))
+	}
+	vkey, err := s.log.VerifierKey()
+	require.NoError(t, err)
+	origin, tree, err := events.OpenCheckpoint(vkey, signed)
+	require.NoError(t, err)
+	require.Equal(t, s.origin, origin)
+	require.Equal(t, old, tree)
+	require.NoError(t, s.log.Extends(t.Context(), tree))
+	require.ErrorIs(t, s.log.Extends(t.Context(), events.Tree{Size: 99, Root: old.Root}), events.ErrRewound)
+	require.ErrorIs(t, s.log.Extends(t.Context(), events.Tree{Size: 5, Root: old.Root}), events.ErrForked)
+	for i := range len(signed) - 4 { // the last digits hold bits that mean nothing
+		bad := bytes.Clone(signed)
+		bad[i] ^= 1
+		if _, _, err := events.OpenCheckpoint(vkey, bad); err == nil {
+			t.Fatalf("a checkpoint with byte %d changed still opens", i)
+		}
+	}
 }
