@@ -132,20 +132,27 @@ func (l *Log) readGenesis(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return l.takeGenesis(r)
+}
+
+func (l *Log) takeGenesis(r Record) error {
+	bad := func(err error) error {
+		return &EventError{Seq: 1, Kind: r.env.Kind, Err: fmt.Errorf("%w: %w", ErrCorrupt, err)}
+	}
 	g, err := Decode[Genesis](r)
 	if err != nil {
-		return &EventError{Seq: 1, Kind: r.env.Kind, Err: fmt.Errorf("%w: %w", ErrCorrupt, err)}
+		return bad(err)
 	}
 	if g.Format != logFormat {
 		return fmt.Errorf("%w: format %d, this is a build for %d", ErrFormat, g.Format, logFormat)
 	}
 	key, err := base64.StdEncoding.DecodeString(g.PublicKey)
-	if err != nil || len(key) != ed25519.PublicKeySize {
-		return &EventError{Seq: 1, Kind: r.env.Kind, Err: fmt.Errorf("%w: no public key", ErrCorrupt)}
+	if err != nil || len(key) != ed25519.PublicKeySize || g.Origin == "" {
+		return bad(errors.New("no public key, or no origin"))
 	}
+	l.verify = verifier{origin: g.Origin, key: key}
 	r.logOrigin = g.Origin
 	l.genesis = r
-	l.verify = verifier{origin: g.Origin, key: key}
 	return nil
 }
 

@@ -34,6 +34,9 @@ type Finding struct {
 // edits show, a hostile process that reads the key can forge.
 const TrustSameAccount = "L0: same account: edits without the key show; who reads the key file can forge"
 
+// TrustAnchored is the level once the log is compared with a checkpoint that was kept elsewhere.
+const TrustAnchored = "L2: same account, with an outside anchor: up to the checkpoint, a rewritten or shortened log shows even to those who lost the key"
+
 // OK reports whether nothing wrong was found.
 func (a Audit) OK() bool { return len(a.Findings) == 0 }
 

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -51,11 +52,14 @@ type Projector struct {
 	logger *slog.Logger
 	hashes runner.Hashes
 
+	heads  checkpoints
+	issuer *events.Issuer // nil without a usable key
+	noKey  error          // why
+
 	mu sync.Mutex // held while appending and folding: the graph never lags behind what was appended
 
-	judging sync.Mutex     // guards below; held while a claim is verified, its run included
-	issuer  *events.Issuer // nil until the first seal
-	active  bool           // the rule set is known to be the one in force
+	judging sync.Mutex // guards below; held while a claim is verified, its run included
+	active  bool       // the rule set is known to be the one in force
 }
 
 // Open opens the store in dir, and creates it if there is none. The graph is brought up to the log.
@@ -98,7 +102,7 @@ func checkFolder(dir string) error {
 		}
 	}
 	for _, e := range entries {
-		if e.Name() != "graph" && e.Name() != "keys" {
+		if !slices.Contains([]string{"graph", "keys", checkpointFile, previousFile}, e.Name()) {
 			return fmt.Errorf("%w: %s holds %s and no log", ErrNotStore, dir, e.Name())
 		}
 	}
@@ -124,10 +128,14 @@ func (p *Projector) openLog(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	opts := events.Options{Now: p.opts.Now}
+	p.heads = checkpoints{dir: p.dir}
+	opts := events.Options{Now: p.opts.Now, Committed: p.heads.committed}
 	p.log, err = events.Open(ctx, b, opts)
 	if errors.Is(err, events.ErrEmptyLog) {
 		p.log, err = p.create(ctx, b, opts)
+	}
+	if err == nil {
+		err = p.openKey(ctx)
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("store %s: %w", p.dir, err), b.Close())
@@ -136,14 +144,38 @@ func (p *Projector) openLog(ctx context.Context) error {
 }
 
 func (p *Projector) create(ctx context.Context, b events.Backend, opts events.Options) (*events.Log, error) {
-	if left, err := os.ReadDir(p.graphDir()); err == nil && len(left) > 0 {
-		return nil, fmt.Errorf("%w: it is empty, and there is a graph made from one", ErrLost)
+	for _, left := range []string{p.graphDir(), p.heads.path(checkpointFile)} {
+		if _, err := os.Stat(left); err == nil {
+			return nil, fmt.Errorf("%w: it is empty, and there is a %s made from one", ErrLost, filepath.Base(left))
+		}
 	}
 	key, err := issuer.Create(p.dir)
 	if err != nil {
 		return nil, err
 	}
 	return events.Create(ctx, b, events.NewOrigin(time.Now()), key.Public(), opts)
+}
+
+// openKey checks the log against the last head that was signed, and loads the key. Without a key a store can be read and
+// added to, but nothing is sealed and no head is signed.
+func (p *Projector) openKey(ctx context.Context) error {
+	var err error
+	if p.heads.vkey, err = p.log.VerifierKey(); err != nil {
+		return err
+	}
+	if err := p.extends(ctx); err != nil {
+		return err
+	}
+	key, err := issuer.Load(p.dir)
+	if err == nil {
+		p.issuer, err = key.For(p.log)
+	}
+	if err != nil {
+		p.noKey = err
+		return nil
+	}
+	p.heads.sign = p.issuer.Checkpoint
+	return nil
 }
 
 func (p *Projector) openGraph(ctx context.Context) error {
@@ -189,17 +221,12 @@ func (p *Projector) append(ctx context.Context, drafts ...events.Draft) ([]event
 	return recs, added, p.catchUp(ctx)
 }
 
-// seal returns the issuer; its key is loaded when it is first needed, so that reading works without one. p.judging is held.
+// seal returns the issuer, or why there is none.
 func (p *Projector) seal() (*events.Issuer, error) {
-	if p.issuer != nil {
-		return p.issuer, nil
+	if p.issuer == nil {
+		return nil, p.noKey
 	}
-	key, err := issuer.Load(p.dir)
-	if err != nil {
-		return nil, err
-	}
-	p.issuer, err = key.For(p.log)
-	return p.issuer, err
+	return p.issuer, nil
 }
 
 // Log returns the event log.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -171,9 +172,10 @@ func TestEditedLogShows(t *testing.T) {
 		if key[0] != 'e' || !strings.Contains(string(val), `"verdict":"failed"`) {
 			return nil
 		}
-		line := []byte(strings.Replace(string(val[32:]), `"verdict":"failed"`, `"verdict":"verified"`, 1))
-		sum := events.Sum(line)
-		return txn.Set(key, append(sum[:], line...))
+		at := 33 + 32*int(val[32]) // a hash, a count of hashes, so many hashes, the line
+		line := []byte(strings.Replace(string(val[at:]), `"verdict":"failed"`, `"verdict":"verified"`, 1))
+		hash := events.LeafHash(line)
+		return txn.Set(key, slices.Concat(hash[:], val[32:at], line))
 	})
 	_, err := projections.Open(t.Context(), b.store, projections.Options{})
 	require.ErrorIs(t, err, events.ErrUnsealed, "the forged event is the last one: the log does not even open")
@@ -213,7 +215,12 @@ func TestLostEventsShow(t *testing.T) {
 	require.NoError(t, os.RemoveAll(filepath.Join(b.store, "log")))
 	require.NoError(t, os.CopyFS(filepath.Join(b.store, "log"), os.DirFS(old)))
 	_, err = projections.Open(t.Context(), b.store, projections.Options{})
-	require.ErrorIs(t, err, projections.ErrLost, "an older copy of the log under a newer graph")
+	require.ErrorIs(t, err, events.ErrRewound, "an older copy of the log than the one that was signed last")
+	for _, name := range []string{"checkpoint", "checkpoint.1"} {
+		require.NoError(t, os.Remove(filepath.Join(b.store, name)))
+	}
+	_, err = projections.Open(t.Context(), b.store, projections.Options{})
+	require.ErrorIs(t, err, projections.ErrLost, "and without the checkpoint the graph still knows")
 
 	require.NoError(t, os.RemoveAll(filepath.Join(b.store, "log")))
 	_, err = projections.Open(t.Context(), b.store, projections.Options{})

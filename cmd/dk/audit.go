@@ -1,6 +1,9 @@
 package main
 
 import (
+	"context"
+	"os"
+
 	"github.com/spf13/cobra"
 
 	"github.com/dalkkak/dkgraph/graph"
@@ -8,11 +11,13 @@ import (
 )
 
 func (a *app) auditCommand() *cobra.Command {
-	return a.jsonFlag(&cobra.Command{
+	var against string
+	c := a.jsonFlag(&cobra.Command{
 		Use:   "audit",
 		Short: "Read the whole store again and say what is wrong with it",
 		Long: `audit reads every event (hash, chain, seal, dense sequence, each origin once), builds the graph a second time from the log and
-compares it with the one in use, row by row. It says at which level of trust the store is.
+compares it with the one in use, row by row. With --against it also says whether the log was cut back or rewritten since
+somebody kept a checkpoint of it (dk log checkpoint). It says at which level of trust the store is.
 
 Exit status: 0 nothing wrong was found, 1 something was, 2 it could not be read.`,
 		Args: cobra.NoArgs,
@@ -20,6 +25,9 @@ Exit status: 0 nothing wrong was found, 1 something was, 2 it could not be read.
 			err := a.read(c.Context(), func(p *projections.Projector, _ *graph.View) error {
 				found, err := p.Audit(c.Context(), a.auditProgress())
 				a.endProgress()
+				if err == nil && against != "" {
+					err = compareWith(c.Context(), p, against, &found)
+				}
 				if err != nil {
 					return err
 				}
@@ -31,6 +39,22 @@ Exit status: 0 nothing wrong was found, 1 something was, 2 it could not be read.
 			return err
 		},
 	})
+	c.Flags().StringVar(&against, "against", "", "checkpoint file that was kept elsewhere")
+	return c
+}
+
+// compareWith adds what a checkpoint kept elsewhere says.
+func compareWith(ctx context.Context, p *projections.Projector, file string, found *projections.Audit) error {
+	signed, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if _, err := p.Against(ctx, signed); err != nil {
+		found.Findings = append(found.Findings, projections.Finding{What: "checkpoint", Detail: file + ": " + err.Error()})
+		return nil
+	}
+	found.Trust = projections.TrustAnchored
+	return nil
 }
 
 func (a *app) auditProgress() func(done, total uint64) {

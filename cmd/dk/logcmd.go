@@ -33,6 +33,7 @@ prev of the next one.`,
 	c.Flags().BoolVar(&f.follow, "follow", false, "go on with new events as they come")
 	c.Flags().Uint64Var(&f.from, "from", 1, "first event")
 	c.Flags().StringVar(&f.kind, "kind", "", "only events of this kind, such as claim.made")
+	a.addLogVerbs(c)
 	return c
 }
 
@@ -65,13 +66,13 @@ func (a *app) printLog(seq iter.Seq2[events.Record, error], f logFlags) error {
 		if rec.Sealed() {
 			seal = "●"
 		}
-		a.out.printf("%6d %s %s %s %s\n", rec.Seq(), rec.Time().Local().Format("01-02 15:04:05"), seal, pad(string(rec.Kind()), 18), summary(rec))
+		a.out.printf("%6d %s %s %s %s\n", rec.Seq(), rec.Time().Local().Format("01-02 15:04:05"), seal, pad(string(rec.Kind()), 18), summary(rec.Kind(), rec.Payload()))
 	}
 	return nil
 }
 
 // summary is an event in a few words.
-func summary(rec events.Record) string {
+func summary(kind events.Kind, payload json.RawMessage) string {
 	var p struct {
 		ClaimID  string `json:"claim_id"`
 		Text     string `json:"text"`
@@ -95,11 +96,11 @@ func summary(rec events.Record) string {
 		Origin   string `json:"origin"`
 		Kind     string `json:"kind"`
 	}
-	if err := json.Unmarshal(rec.Payload(), &p); err != nil {
+	if err := json.Unmarshal(payload, &p); err != nil {
 		return ""
 	}
 	text := ""
-	switch rec.Kind() {
+	switch kind {
 	case events.KindLogCreated:
 		text = p.Origin
 	case events.KindSessionSeen:

@@ -87,7 +87,7 @@ func withHint(err error, format string, args ...any) error {
 func damaged(err error) bool {
 	for _, target := range []error{
 		events.ErrCorrupt, events.ErrChain, events.ErrGap, events.ErrUnsealed, events.ErrRetargeted, graph.ErrRepeated,
-		projections.ErrLost,
+		projections.ErrLost, events.ErrRewound, events.ErrForked, events.ErrCheckpoint,
 	} {
 		if errors.Is(err, target) {
 			return true
@@ -106,8 +106,8 @@ func hintFor(err error) string {
 		return "another dk has this store open; wait for it, or use another with --store DIR"
 	case errors.Is(err, projections.ErrKey):
 		return "reading works without the key; verdicts need the keys folder that was made with this store"
-	case errors.Is(err, projections.ErrLost):
-		return "restore the log folder from a backup; nothing was changed"
+	case errors.Is(err, projections.ErrLost), errors.Is(err, events.ErrRewound):
+		return "put the newer log back; to accept the loss, remove checkpoint, checkpoint.1 and graph from the store"
 	case errors.Is(err, projections.ErrNotStore):
 		return "name an empty or a new folder with --store DIR"
 	case damaged(err):

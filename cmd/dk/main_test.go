@@ -44,7 +44,7 @@ func TestScripts(t *testing.T) {
 			return false, fmt.Errorf("unknown condition %q", cond)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"say": say, "expand": expand, "blow": blow, "chop": chop, "crlf": crlf,
+			"say": say, "expand": expand, "blow": blow, "chop": chop, "crlf": crlf, "change": change,
 		},
 	})
 }
@@ -148,6 +148,15 @@ func chop(ts *testscript.TestScript, _ bool, args []string) {
 func crlf(ts *testscript.TestScript, _ bool, args []string) {
 	text := strings.ReplaceAll(ts.ReadFile(args[0]), "\n", "\r\n")
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o600))
+}
+
+// change replaces a text in a file: change FILE OLD NEW.
+func change(ts *testscript.TestScript, _ bool, args []string) {
+	text := ts.ReadFile(args[0])
+	if !strings.Contains(text, args[1]) {
+		ts.Fatalf("%s does not hold %q", args[0], args[1])
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.ReplaceAll(text, args[1], args[2])), 0o600))
 }
 
 // Every verb has an example or a long help, and none of them panics without arguments.

@@ -14,6 +14,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -50,9 +51,10 @@ func Run(t *testing.T, newStore func(t *testing.T) Store) {
 		"seals":                      seals,
 		"group commit":               groupCommit,
 		"proofs and checkpoints":     proofs,
+		"export and import":          exported,
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
-			s := &suite{store: newStore(t)}
+			s := &suite{store: newStore(t), newStore: newStore}
 			s.create(t)
 			check(t, s)
 			s.checkAll(t)
@@ -61,10 +63,11 @@ func Run(t *testing.T, newStore func(t *testing.T) Store) {
 }
 
 type suite struct {
-	store  Store
-	log    *events.Log
-	issuer *events.Issuer
-	origin string
+	store    Store
+	newStore func(t *testing.T) Store
+	log      *events.Log
+	issuer   *events.Issuer
+	origin   string
 }
 
 func (s *suite) create(t *testing.T) {
@@ -461,4 +464,55 @@ func proofs(t *testing.T, s *suite) {
 			t.Fatalf("a checkpoint with byte %d changed still opens", i)
 		}
 	}
+}
+
+// exported checks that an import is the export's log to the byte, and that an export cut or changed anywhere is none.
+func exported(t *testing.T, s *suite) {
+	recs, _, err := s.log.Append(t.Context(), claims(t, "export", 12)...)
+	require.NoError(t, err)
+	d, err := s.issuer.GateDecided(events.Gate{Claim: recs[3].Ref(), Ruleset: "r1", Decision: "refuse", Facts: []byte("{}")})
+	require.NoError(t, err)
+	_, _, err = s.log.Append(t.Context(), d)
+	require.NoError(t, err)
+	var file bytes.Buffer
+	require.NoError(t, s.log.Export(t.Context(), &file, 1, 0, s.issuer.Checkpoint))
+
+	b := s.another(t)
+	tree, err := events.Import(t.Context(), b, bytes.NewReader(file.Bytes()))
+	require.NoError(t, err)
+	require.Equal(t, s.log.Tree(), tree)
+	copied, err := events.Open(t.Context(), b, events.Options{})
+	require.NoError(t, err)
+	require.Equal(t, s.log.Head(), copied.Head())
+	var again bytes.Buffer
+	require.NoError(t, copied.Export(t.Context(), &again, 1, 0, s.issuer.Checkpoint))
+	require.Equal(t, file.String(), again.String())
+	_, added, err := copied.Append(t.Context(), claims(t, "export", 12)...)
+	require.NoError(t, err)
+	require.Zero(t, added, "origin keys are known in the copy, too")
+	require.NoError(t, copied.Close())
+
+	whole := file.Bytes()
+	for cut := 0; cut < len(whole); cut += 1 + len(whole)/40 {
+		_, err := events.Import(t.Context(), s.another(t), bytes.NewReader(whole[:cut]))
+		require.Errorf(t, err, "cut after %d bytes", cut)
+		require.ErrorContains(t, err, "line ")
+	}
+	lines := bytes.SplitAfter(whole, []byte("\n"))
+	for i := range len(lines) - 2 {
+		swapped := slices.Clone(lines)
+		swapped[i], swapped[i+1] = swapped[i+1], swapped[i]
+		_, err := events.Import(t.Context(), s.another(t), bytes.NewReader(bytes.Join(swapped, nil)))
+		require.Errorf(t, err, "lines %d and %d swapped", i+1, i+2)
+		missing := slices.Delete(slices.Clone(lines), i, i+1)
+		_, err = events.Import(t.Context(), s.another(t), bytes.NewReader(bytes.Join(missing, nil)))
+		require.Errorf(t, err, "line %d missing", i+1)
+	}
+}
+
+// another opens a backend on a store of its own, closed with the test.
+func (s *suite) another(t *testing.T) events.Backend {
+	b := s.newStore(t).Open(t)
+	t.Cleanup(func() { require.NoError(t, b.Close()) })
+	return b
 }
