@@ -87,6 +87,16 @@ func Open(ctx context.Context, dir string, opts Options) (*Projector, error) {
 	return p, nil
 }
 
+// IsStore reports whether dir is, or was, a store: whether opening it to read makes sense.
+func IsStore(dir string) bool {
+	for _, name := range []string{"log", checkpointFile} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
 // checkFolder makes the folder of a store, and keeps a store from being made among other things.
 func checkFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -102,7 +112,7 @@ func checkFolder(dir string) error {
 		}
 	}
 	for _, e := range entries {
-		if !slices.Contains([]string{"graph", "keys", checkpointFile, previousFile}, e.Name()) {
+		if !slices.Contains([]string{"graph", "keys", checkpointFile, previousFile, anchorsFile}, e.Name()) {
 			return fmt.Errorf("%w: %s holds %s and no log", ErrNotStore, dir, e.Name())
 		}
 	}

@@ -17,7 +17,7 @@ func (a *app) auditCommand() *cobra.Command {
 		Short: "Read the whole store again and say what is wrong with it",
 		Long: `audit reads every event (hash, chain, seal, dense sequence, each origin once), builds the graph a second time from the log and
 compares it with the one in use, row by row. With --against it also says whether the log was cut back or rewritten since
-somebody kept a checkpoint of it (dk log checkpoint). It says at which level of trust the store is.
+somebody kept a checkpoint of it (dk log checkpoint); so it does for every anchor of the store (dk log anchor). It says at which level of trust the store is.
 
 Exit status: 0 nothing wrong was found, 1 something was, 2 it could not be read.`,
 		Args: cobra.NoArgs,
@@ -27,6 +27,9 @@ Exit status: 0 nothing wrong was found, 1 something was, 2 it could not be read.
 				a.endProgress()
 				if err == nil && against != "" {
 					err = compareWith(c.Context(), p, against, &found)
+				}
+				if err == nil {
+					err = compareAnchors(c.Context(), p, &found)
 				}
 				if err != nil {
 					return err
@@ -55,6 +58,23 @@ func compareWith(ctx context.Context, p *projections.Projector, file string, fou
 	}
 	found.Trust = projections.TrustAnchored
 	return nil
+}
+
+// compareAnchors adds what the anchors of the store say. One that cannot be reached is a finding, too: it proves nothing.
+func compareAnchors(ctx context.Context, p *projections.Projector, found *projections.Audit) error {
+	anchors, err := p.Anchors()
+	for _, a := range anchors {
+		t, err := p.CheckAnchor(ctx, a)
+		switch {
+		case err != nil:
+			found.Findings = append(found.Findings, projections.Finding{What: "anchor", Detail: err.Error()})
+		case t.Size == 0:
+			found.Findings = append(found.Findings, projections.Finding{What: "anchor", Detail: "anchor " + a.Name() + ": it has lost its checkpoint"})
+		default:
+			found.Trust = projections.TrustAnchored
+		}
+	}
+	return err
 }
 
 func (a *app) auditProgress() func(done, total uint64) {

@@ -17,7 +17,10 @@ import (
 
 // addLogVerbs adds what can be done with a log besides printing it.
 func (a *app) addLogVerbs(c *cobra.Command) {
-	c.AddCommand(a.logCheckpointCommand(), a.logKeyCommand(), a.logProveCommand(), a.logCheckProofCommand(), a.logExportCommand(), a.logImportCommand())
+	c.AddCommand(
+		a.logCheckpointCommand(), a.logKeyCommand(), a.logProveCommand(), a.logCheckProofCommand(), a.logExportCommand(), a.logImportCommand(),
+		a.logAnchorCommand(),
+	)
 }
 
 func (a *app) logCheckpointCommand() *cobra.Command {
@@ -41,6 +44,62 @@ write: dk audit --against FILE tells later whether the log was cut back or rewri
 	}
 	c.Flags().StringVar(&out, "out", "", "file to write (default stdout)")
 	return c
+}
+
+func (a *app) logAnchorCommand() *cobra.Command {
+	var file, remote string
+	c := &cobra.Command{
+		Use:   "anchor",
+		Short: "Keep a signed checkpoint elsewhere, and compare with it in every audit",
+		Long: `anchor signs the head of the log and keeps it in a file (on another device, in a folder of another account) or on a branch of a
+git remote, where the account that runs agents cannot rewrite it. The store remembers its anchors; dk audit compares the log
+with each of them. Without flags the checkpoint is kept in all that are remembered. A log that does not extend what an anchor
+kept is never anchored over it.`,
+		Example: "  dk log anchor --file /mnt/usb/shop.checkpoint\n  dk log anchor --git git@example.com:me/anchors.git\n  dk log anchor",
+		Args:    cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.read(c.Context(), func(p *projections.Projector, _ *graph.View) error {
+				return a.anchor(c, p, file, remote)
+			})
+		},
+	}
+	c.Flags().StringVar(&file, "file", "", "path of a file")
+	c.Flags().StringVar(&remote, "git", "", "git remote; the branch is dk-checkpoints")
+	return c
+}
+
+func (a *app) anchor(c *cobra.Command, p *projections.Projector, file, remote string) error {
+	var list []projections.Anchor
+	if file != "" {
+		abs, err := filepath.Abs(file)
+		if err != nil {
+			return err
+		}
+		list = append(list, projections.FileAnchor(abs))
+	}
+	if remote != "" {
+		list = append(list, projections.GitAnchor{Remote: remote})
+	}
+	if len(list) == 0 {
+		var err error
+		if list, err = p.Anchors(); err != nil {
+			return err
+		}
+	}
+	if len(list) == 0 {
+		return withHint(errors.New("this store has no anchors yet"), "dk log anchor --file PATH, or --git REMOTE")
+	}
+	for _, anchor := range list {
+		t, err := p.Anchor(c.Context(), anchor)
+		if err != nil {
+			return err
+		}
+		if err := p.Remember(anchor); err != nil {
+			return err
+		}
+		a.out.printf("%s: %s\n", clean(anchor.Name()), plural(int(t.Size), "event"))
+	}
+	return nil
 }
 
 func (a *app) logKeyCommand() *cobra.Command {

@@ -55,7 +55,7 @@ func (a *app) read(ctx context.Context, f func(p *projections.Projector, v *grap
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(filepath.Join(dir, "log")); err != nil {
+	if !projections.IsStore(dir) {
 		return withHint(errors.New("there is no store in "+dir), "dk verify TRANSCRIPT makes one; dk demo shows how it works")
 	}
 	p, err := a.open(ctx, projections.Options{})
