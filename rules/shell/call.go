@@ -222,7 +222,7 @@ func (l *lowerer) shellText(c *syntax.CallExpr, res result, assigns []Assign, ac
 	if ref != nil {
 		return l.no(ref.Code, c)
 	}
-	in := &lowerer{src: res.shell.text, tab: l.tab, depth: l.depth + 1, ok: l.ok, fail: l.ok, feed: l.feed}
+	in := &lowerer{src: res.shell.text, root: l.root, tab: l.tab, depth: l.depth + 1, ok: l.ok, fail: l.ok, feed: l.feed}
 	first := len(l.calls)
 	in.calls = l.calls
 	p, ok := in.program(f, res.shell.opts)

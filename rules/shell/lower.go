@@ -10,6 +10,7 @@ import (
 // A lowerer turns a syntax tree into a plan, and collects calls and refusals on the way.
 type lowerer struct {
 	src      string // the text the positions point into
+	root     string // the repository's folder when it is known; "" knows only relative paths
 	tab      *tables
 	depth    int // of sh -c
 	refusals []Refusal

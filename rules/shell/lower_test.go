@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -197,6 +198,7 @@ func TestSalvage(t *testing.T) {
 		"(rm -rf x) &":                        "delete",
 		"export A=1":                          "config",
 		"ls > x; kill 1":                      "kill",
+		"rm -rf x 'unterminated":              "delete",
 		"x=$(sudo rm -rf y)":                  "privilege",
 	} {
 		a := Analyse(text)
@@ -243,4 +245,70 @@ func TestStatus(t *testing.T) {
 		require.Equal(t, want.vacuous, a.Vacuous, text)
 		require.Equal(t, want.masks, a.MasksExit, text)
 	}
+}
+
+func TestFacts(t *testing.T) {
+	one := func(text string) Call {
+		a := Analyse(text)
+		require.Empty(t, a.Refusals, text)
+		require.NotEmpty(t, a.Calls, text)
+		return a.Calls[len(a.Calls)-1]
+	}
+	c := one("FOO=1 timeout 60 uv run python3 -m pytest -q tests/test_x.py --cov=pkg 2>/dev/null")
+	require.Equal(t, []string{"timeout", "uv run", "python -m"}, c.Wrappers)
+	require.Equal(t, "pytest", c.Tool)
+	require.Equal(t, "check", c.Class)
+	require.Equal(t, []string{"--cov", "-q"}, c.Flags)
+	require.Equal(t, []EnvVar{{Name: "FOO", Value: "1", Class: "custom"}}, c.Env)
+	require.Equal(t, []Redirect{{Op: "2>", Place: "null", Value: "/dev/null"}}, c.Redirs)
+	require.True(t, c.Known)
+	require.True(t, c.Verifies)
+
+	require.Equal(t, "git stash list", one("git --no-pager stash list").Command)
+	require.Equal(t, []string{"vcs_write"}, one("git stash").Effects)
+	require.Equal(t, []string{"network_write"}, one("git push origin main").Effects)
+	require.Equal(t, "test:unit", one("npm run test:unit").Script)
+	require.Equal(t, "./scripts/test.sh", one("./scripts/test.sh").Script)
+	require.Equal(t, "unknown", one("frobnicate --all").Class)
+	require.Equal(t, "absolute", one("/usr/bin/git status").PathKind)
+	require.Equal(t, []string{"secret"}, one("grep x < .env").Effects)
+	require.Equal(t, []Operand{{Value: "../x", Role: "read", Place: "outside"}}, one("cat ../x").Operands)
+	require.Equal(t, "repo", one("cd web && cat ../x").Operands[0].Place)
+	require.Equal(t, "outside", one("cd web; cat ../x").Operands[0].Place)
+	require.Equal(t, "steering", one("GIT_DIR=x git status").Env[0].Class)
+	require.Contains(t, one("find . -name '*.go' -exec gofmt -l {} +").Wrappers, "find -exec")
+}
+
+// TestListsAreNeverNull: rules ask about every field of every call.
+func TestListsAreNeverNull(t *testing.T) {
+	for _, text := range []string{"ls", "cd x", ": x", "for x in y; do ls; done", "ls '", "export A", "sh -c ls", "(ls)", "x=1", "ls\r"} {
+		data, err := json.Marshal(Analyse(text))
+		require.NoError(t, err)
+		require.NotContains(t, string(data), "null,", text)
+	}
+}
+
+func TestRoot(t *testing.T) {
+	for text, want := range map[string]bool{
+		"cd /home/me/repo && go test ./...":              true,
+		"cd /home/me/repo/web && npm test":               true,
+		"cat /home/me/repo/go.mod":                       true,
+		"cd /home/me/repo/web && cat ../go.mod":          true,
+		"cd /home/me/repo && cat ../x":                   false,
+		"cd /home/me/repository && go test ./...":        false,
+		"cd /home/me/repo/../other && go test ./...":     false,
+		"cd /home/me && go test ./...":                   false,
+		"cat /home/me/repo/.env":                         false,
+		"cd /home/me/repo/.git && cat config":            false,
+		"sh -c 'cd /home/me/repo && go test ./...'":      true,
+		"cd /home/me/repo && go build -o /home/me/x .":   false,
+		"cd /home/me/repo || go test ./...":              true,
+		"cd /home/me/other; cd /home/me/repo; make test": false,
+	} {
+		require.Equal(t, want, acceptable(AnalyseIn("/home/me/repo", text)), "%s: %s", text, whyNot(AnalyseIn("/home/me/repo", text)))
+		require.False(t, strings.Contains(text, "/home") && acceptable(Analyse(text)), text)
+	}
+	require.False(t, acceptable(AnalyseIn("/", "cat /x")))
+	require.False(t, acceptable(AnalyseIn("/home", "cat /home/x")))
+	require.False(t, acceptable(AnalyseIn("home/me", "cat home/../../x")))
 }

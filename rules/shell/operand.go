@@ -30,6 +30,10 @@ func (r *reading) use(sp *spec, role string, list []string, w word) {
 		r.url(w.text)
 	case "target":
 		r.targetName(sp, w.text)
+	case "name":
+		if r.nameClass(nil, w.text) == "change" {
+			r.named("change", w.text)
+		}
 	case "script":
 		r.script(w.text)
 	case "arg":
@@ -95,8 +99,8 @@ func (r *reading) revision(value string) {
 	file := value
 	if strings.HasPrefix(file, ":(") {
 		_, file, _ = strings.Cut(file, ")")
-	} else if _, after, ok := strings.Cut(file, ":"); ok {
-		file = after
+	} else if i := strings.LastIndexByte(file, ':'); i >= 0 {
+		file = file[i+1:]
 	}
 	file = strings.TrimLeft(file, "!^/")
 	switch place := r.l.place("read", file); {
@@ -136,7 +140,7 @@ var (
 	propKey      = regexp.MustCompile(`^[A-Za-z0-9_.!:-]+$`)
 	steeringProp = words(`exec command cmd script shell launcher compiler toolchain classpath class agent arg args line opts options plugin plugins jvm home
 		repo repository url uri host proxy server user username password token secret credential include prefix program publish deploy sign file dir path
-		output settings ext linker loader cc cxx ar ld launch flags executable jvmargs javaagent event events run before after import`)
+		output settings ext linker loader cc cxx ar ld launch boot properties flags executable jvmargs javaagent event events run before after import`)
 )
 
 // headerIsHarmless: a header that carries no credential and changes no method. @FILE would send a file.

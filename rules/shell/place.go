@@ -20,7 +20,7 @@ func (l *lowerer) place(role, value string) string {
 		dirs = []string{""}
 	}
 	for _, d := range dirs {
-		p := placeOf(role, d, value)
+		p := placeOf(role, l.root, d, value)
 		if slices.Index(placeOrder, p) > slices.Index(placeOrder, worst) {
 			worst = p
 		}
@@ -36,11 +36,22 @@ func join(dir, value string) string {
 	return path.Join(dir, value)
 }
 
-func placeOf(role, dir, value string) string {
+// within makes a path under root relative to it.
+func within(root, full string) string {
+	if root == "" || !under(full, root) {
+		return full
+	}
+	if full == root {
+		return "."
+	}
+	return full[len(root)+1:]
+}
+
+func placeOf(role, root, dir, value string) string {
 	if value == "-" {
 		return "null" // standard input or output
 	}
-	full := strings.ToLower(join(dir, value))
+	full := strings.ToLower(within(root, join(dir, value)))
 	switch {
 	case isSecret(full):
 		return "secret"
@@ -54,7 +65,7 @@ func placeOf(role, dir, value string) string {
 		return "remote"
 	case slices.Contains(strings.Split(full, "/"), ".git"):
 		return "git_dir"
-	case role == "write" && artifact.MatchString(full):
+	case role == "write" && artifact.MatchString(full) && !strings.HasPrefix(full, ".") && !strings.Contains(full, "/."):
 		return "artifact"
 	}
 	return "repo"

@@ -1,11 +1,15 @@
 package shell
 
-import "mvdan.cc/sh/v3/syntax"
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
 
 // salvage reads every simple command in a tree, however deep in constructs that have no plan, so that people and rules see
 // what was in a text that is refused.
 func (l *lowerer) salvage(src string, f *syntax.File) []Call {
-	s := &lowerer{src: src, tab: l.tab, depth: l.depth + 1, ok: []string{""}}
+	s := &lowerer{src: src, root: l.root, tab: l.tab, depth: l.depth + 1, ok: []string{""}}
 	var calls []Call
 	syntax.Walk(f, func(n syntax.Node) bool {
 		if len(calls) >= maxCalls {
@@ -24,6 +28,26 @@ func (l *lowerer) salvage(src string, f *syntax.File) []Call {
 		return true
 	})
 	return calls
+}
+
+// guess reads simple commands from a text that does not parse, by its blanks and separators. It only looks for harm: all it
+// finds is unknown.
+func guess(text string) []Call {
+	calls := []Call{}
+	l := &lowerer{src: text, tab: theTables(), ok: []string{""}}
+	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("\n;|&()`", r) }) {
+		var ws []word
+		for _, f := range strings.Fields(part) {
+			ws = append(ws, word{text: strings.Trim(f, `'"{}`)})
+		}
+		if len(ws) == 0 || ws[0].text == "" || len(calls) == maxCalls {
+			continue
+		}
+		c := l.classify(ws, nil).call
+		c.Known, c.Class, c.Unknown = false, "unknown", append(c.Unknown, "text that does not parse")
+		calls = append(calls, c)
+	}
+	return complete(calls)
 }
 
 // rescue reads one call whose words may not all resolve.

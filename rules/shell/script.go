@@ -207,6 +207,9 @@ func plainArg(text string) bool {
 // path that leads out of the repository.
 func (r *reading) scriptArgs(ws []word) {
 	for _, w := range ws {
+		if w.text == "--" && !w.fed {
+			continue
+		}
 		if w.fed || w.glob || w.dynamic || w.unread || !plainArg(w.text) {
 			r.note(w.text)
 			continue

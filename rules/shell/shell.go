@@ -15,7 +15,9 @@
 package shell
 
 import (
+	"path"
 	"slices"
+	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 )
@@ -47,31 +49,38 @@ type Refusal struct {
 
 // A Call is one simple command, its wrappers (env, timeout, …) peeled off.
 type Call struct {
-	Name     string     `json:"name"`      // base name of the program, as written
-	PathKind string     `json:"path_kind"` // bare, repo (./x, bin/x), absolute, outside (../x, ~)
-	Argv     []string   `json:"argv"`      // as written after quote removal, of the peeled command
-	Tool     string     `json:"tool"`      // the table's name for it; "" when no table knows it
-	Sub      string     `json:"sub"`       // sub-command; "" if none
-	Command  string     `json:"command"`   // tool, or "tool sub"; "" when unknown
-	Eco      string     `json:"eco"`       // go, npm, python, … ; "" when unknown
-	Class    string     `json:"class"`     // check, read, filter, print, dir, unknown; see the table's doc
-	Known    bool       `json:"known"`     // tool, sub-command, every flag and operand are understood
-	Unknown  []string   `json:"unknown"`   // what is not, for people
-	Flags    []string   `json:"flags"`     // flags given, as the table spells them, sorted, without values
-	Operands []Operand  `json:"operands"`  // operands and values of flags that are more than opaque
-	Script   string     `json:"script"`    // name of a project script or target it runs (npm run X, make X); "" if none
-	Wrappers []string   `json:"wrappers"`  // names, outermost first
-	Env      []EnvVar   `json:"env"`       // assignments in front of it or in `env`
+	Name     string   `json:"name"`      // base name of the program, as written
+	PathKind string   `json:"path_kind"` // bare, repo (./x, bin/x), absolute, outside (../x, ~)
+	Argv     []string `json:"argv"`      // as written after quote removal, of the peeled command
+	Tool     string   `json:"tool"`      // the table's name for it; "" when no table knows it
+	Sub      string   `json:"sub"`       // sub-command; "" if none
+	Command  string   `json:"command"`   // tool, or "tool sub"; "" when unknown
+	Eco      string   `json:"eco"`       // go, npm, python, … ; "" when unknown
+	// Class: check runs tests, a build or a linter; read looks, and its status answers a question; filter is read without a
+	// file of its own, fed by a pipe; print, dir (cd, pwd); unknown.
+	Class    string     `json:"class"`
+	Known    bool       `json:"known"`    // tool, sub-command, every flag and operand are understood
+	Unknown  []string   `json:"unknown"`  // what is not, for people
+	Flags    []string   `json:"flags"`    // flags given, as the table spells them, sorted, without values
+	Operands []Operand  `json:"operands"` // operands and values of flags that are more than opaque
+	Script   string     `json:"script"`   // name of a project script or target it runs (npm run X, make X); "" if none
+	Wrappers []string   `json:"wrappers"` // names, outermost first
+	Env      []EnvVar   `json:"env"`      // assignments in front of it or in `env`
 	Redirs   []Redirect `json:"redirs"`
-	Effects  []string   `json:"effects"` // harm it can do: delete, overwrite, network, publish, deploy, privilege, …
-	Verifies bool       `json:"verifies"`
+	// Effects is the harm it can do: background, config (changes or adds what runs code), container, database, delete, deploy,
+	// disk, execute (runs code that is not the repository's, or that we cannot see), install, kill, mail, network,
+	// network_write, overwrite, persist, power, privilege, publish, secret, vcs_write. Sorted.
+	Effects  []string `json:"effects"`
+	Verifies bool     `json:"verifies"` // it is run for its status, see Exec.Checks
 }
 
 // An Operand is a word with a meaning.
 type Operand struct {
 	Value string `json:"value"`
-	Role  string `json:"role"`  // read, write, exec, url, dir, opaque, glob
-	Place string `json:"place"` // repo, git_dir, tmp, null, home, secret, system, device, outside, loopback, remote, unknown
+	Role  string `json:"role"` // read, stat (looks, does not open), write, exec (names code), url, dir, opaque, glob
+	// Place, judged from the text and the cd before it: repo, artifact (a repo path that is written by builds and reports:
+	// dist/, coverage.out), git_dir, tmp, null, home, secret, system, device, outside, loopback, remote, unknown.
+	Place string `json:"place"`
 }
 
 // An EnvVar is an assignment in front of a command.
@@ -131,7 +140,9 @@ type Word []Part
 
 // A Part of a word. Text is final: quotes and escapes are gone.
 type Part struct {
-	Kind string `json:"kind"` // lit, glob (a pattern, expanded against the working folder), status ($?), pipestatus (${PIPESTATUS[N]}, Text = N)
+	// Kind is lit, glob (a pattern to expand against the working folder; in it a backslash quotes the next byte, and a word
+	// without a match stands as it is without those backslashes; what expands to a word that starts with a dash must not run), status ($?), pipestatus (${PIPESTATUS[N]}, Text = N).
+	Kind string `json:"kind"`
 	Text string `json:"text"`
 }
 
@@ -144,7 +155,14 @@ type FDAction struct {
 }
 
 // Analyse reads the text of a command. It never fails: what it cannot understand is in Refusals.
-func Analyse(text string) Analysis {
+func Analyse(text string) Analysis { return AnalyseIn("", text) }
+
+// AnalyseIn is [Analyse] for a command that runs in root, the absolute path of a repository: absolute paths under it are
+// places of the repository too, as in `cd /home/me/repo/web && npm test`. Any other root is as if none were given.
+func AnalyseIn(root, text string) Analysis {
+	if root = path.Clean(root); !path.IsAbs(root) || strings.Count(root, "/") < 2 {
+		root = "" // not a folder below the top ones
+	}
 	a := Analysis{Text: text, Refusals: []Refusal{}, Calls: []Call{}, Programs: []string{}, Vacuous: true, MasksExit: true}
 	if ref := checkBytes(text); ref != nil {
 		a.Refusals = append(a.Refusals, *ref)
@@ -153,9 +171,11 @@ func Analyse(text string) Analysis {
 	f, ref := parse(text)
 	if ref != nil {
 		a.Refusals = append(a.Refusals, *ref)
+		a.Calls = guess(text)
+		a.Programs = programs(a.Calls)
 		return a
 	}
-	l := &lowerer{src: text, tab: theTables(), ok: []string{""}, fail: []string{""}}
+	l := &lowerer{src: text, root: root, tab: theTables(), ok: []string{""}, fail: []string{""}}
 	p, ok := l.program(f, shellOpts{})
 	if len(l.calls) > maxCalls {
 		l.refuse(&Refusal{Code: "too_many_calls", Line: 1, Col: 1})
@@ -164,7 +184,7 @@ func Analyse(text string) Analysis {
 		a.refused(l, f)
 		return a
 	}
-	a.Parsed, a.Plan, a.Calls = true, &p, l.calls
+	a.Parsed, a.Plan, a.Calls = true, &p, complete(l.calls)
 	a.Vacuous, a.MasksExit = annotate(&p, a.Calls)
 	a.Programs = programs(a.Calls)
 	return a
@@ -176,13 +196,30 @@ func (a *Analysis) refused(l *lowerer, f *syntax.File) {
 	if len(a.Refusals) == 0 {
 		a.Refusals = append(a.Refusals, Refusal{Code: "internal", Line: 1, Col: 1})
 	}
-	a.Calls = append(a.Calls, l.salvage(a.Text, f)...)
+	a.Calls = append(a.Calls, complete(l.salvage(a.Text, f))...)
 	a.Programs = programs(a.Calls)
 	for i := range a.Calls {
 		if c := a.Calls[i].Class; c == "check" || c == "read" {
 			a.Vacuous = false
 		}
 	}
+}
+
+// complete makes every list of a call a list, and draws the conclusion from a secret that is read by redirection.
+func complete(calls []Call) []Call {
+	for i := range calls {
+		c := &calls[i]
+		if c.Redirs == nil {
+			c.Redirs = []Redirect{}
+		}
+		for _, r := range c.Redirs {
+			if r.Place == "secret" && !slices.Contains(c.Effects, "secret") {
+				c.Effects = append(c.Effects, "secret")
+				slices.Sort(c.Effects)
+			}
+		}
+	}
+	return calls
 }
 
 func programs(calls []Call) []string {

@@ -23,7 +23,7 @@ import (
 //	    style: go                 # how flags are written, see below
 //	    flags: "-C=dir"           # of the tool itself, before the sub-command
 //	    subs:
-//	      test:                   # "mod verify" is a sub-sub-command, "test t" two words for one
+//	      test:                   # "mod verify" is a sub-sub-command, "test|t" two words for one
 //	        class: check          # check, read, filter, print; see Call.Class
 //	        use: [build]
 //	        flags: "-run=v -exec=v!execute -coverprofile=write"
@@ -39,9 +39,9 @@ import (
 // (`--version@read`: nothing is checked then).
 //
 // Roles: v (opaque), read, write, exec (names code), dir, stat (looks, does not open), glob, url, rev (git revision or
-// path), target (project script by name), script (file that is run), arg (argument of such), prop (key=value that cannot
-// name code), inner (another command starts here), and small languages that have their own readers: sed, awk, jq, header,
-// format, makevar.
+// path), target (project script by name), name (of a part of the project: it must not promise a change), script (file that
+// is run), arg (argument of such), prop (key=value that cannot name code), inner (another command starts here), and small
+// languages that have their own readers: sed, awk, jq, header, format, makevar.
 //
 // Styles: gnu (the default: clusters of short flags, --long=value, flags anywhere), go (-long or --long), word (each flag
 // is one exact word, value after = or in the next word), none (no flags).
@@ -151,7 +151,7 @@ type argument struct {
 	repeat bool
 }
 
-const roles = " v read write exec dir stat glob url rev target script arg prop inner sed awk jq header format makevar list "
+const roles = " v read write exec dir stat glob url rev target name script arg prop inner sed awk jq header format makevar list "
 const classes = " check read filter print dir "
 const effectNames = " background config container database delete deploy disk execute install kill mail network network_write " +
 	"overwrite persist privilege publish secret vcs_write power "

@@ -163,13 +163,13 @@ func (r *reading) innerFlag(f *flag, ws []word) int {
 		return r.pythonModule(ws)
 	case "-exec":
 	default:
-		r.done = true
 		if len(ws) < 2 {
 			r.note(f.name)
 			return 1
 		}
 		r.wrappers = append(r.wrappers, r.call.Tool+" "+f.name)
 		r.peel(ws[1:])
+		r.done = true
 		return len(ws)
 	}
 	end := slices.IndexFunc(ws, func(w word) bool { return w.text == ";" || w.text == "+" })
