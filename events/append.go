@@ -288,15 +288,23 @@ func (l *Log) known(ctx context.Context, b *batch, d Draft) (Record, bool, error
 			return Record{}, false, err
 		}
 	}
+	if rec.env.Origin != d.origin {
+		return Record{}, false, misindexed(rec)
+	}
 	if !rec.sameContent(d) {
 		return Record{}, false, fmt.Errorf("%w: event %d", ErrOriginReuse, rec.Seq())
 	}
 	return rec, true, nil
 }
 
+// misindexed is the error for an index row that leads to another event: an event must not be swallowed by it.
+func misindexed(rec Record) error {
+	return &EventError{Seq: rec.Seq(), Kind: rec.env.Kind, Err: fmt.Errorf("%w: the index has it under another origin key", ErrCorrupt)}
+}
+
 // place makes the record of a new draft and adds it to the batch.
 func (l *Log) place(ctx context.Context, b *batch, d Draft) (Record, error) {
-	if err := l.verify.check(d.kind, d.payload, d.seal); err != nil {
+	if err := l.verify.check(d.kind, d.origin, d.payload, d.seal); err != nil {
 		return Record{}, err
 	}
 	if err := l.checkRefs(ctx, b, d.kind, d.payload); err != nil {

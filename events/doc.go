@@ -29,6 +29,7 @@
 //	dkgraph seal v1
 //	<origin of the log>
 //	<kind>
+//	<origin key of the event>
 //	<hash of the claim's line, or "-">
 //	<digest of the rule set, or "-">
 //	<SHA-256 of the payload>

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -92,6 +93,11 @@ func NodeNoted(n Node, seen Seen) (Draft, error) {
 		return Draft{}, fmt.Errorf("%w: node_type and title are needed", ErrShape)
 	case StoreOnly(n.NodeType):
 		return Draft{}, fmt.Errorf("%w: node_type %q", ErrStoreOnly, n.NodeType)
+	case strings.ContainsFunc(n.NodeType, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
+		// Letters of other alphabets look like these: a type must read as what it is.
+		return Draft{}, fmt.Errorf("%w: node_type %q is not of plain letters", ErrShape, n.NodeType)
+	case len(n.Edges) > MaxLinks:
+		return Draft{}, fmt.Errorf("%w: %d edges, the limit is %d", ErrOversize, len(n.Edges), MaxLinks)
 	case !slices.Contains([]string{"confirmed", "inferred", "hypothesis"}, n.Provenance):
 		return Draft{}, fmt.Errorf("%w: provenance %q is none of confirmed, inferred, hypothesis", ErrShape, n.Provenance)
 	case n.Provenance == "confirmed" && !isObject(n.Evidence):
@@ -132,6 +138,10 @@ func ClaimMade(c Claim, seen Seen) (Draft, error) {
 	}
 	if c.Verify == "" && c.Kind != "file" {
 		return Draft{}, fmt.Errorf("%w: verify is needed for a claim of kind %q", ErrShape, c.Kind)
+	}
+	c.About = unique(c.About)
+	if len(c.About) > MaxLinks {
+		return Draft{}, fmt.Errorf("%w: it is about %d nodes, the limit is %d", ErrOversize, len(c.About), MaxLinks)
 	}
 	err := fits(c.ClaimID, MaxLabelBytes, c.Kind, MaxLabelBytes, c.Verify, MaxVerifyBytes, c.CWD, MaxVerifyBytes,
 		c.Raw, MaxMarkerBytes)
@@ -178,7 +188,7 @@ func newDraft(p payloadOf, seen *Seen, identity ...string) (Draft, error) {
 	kind := p.eventKind()
 	return Draft{
 		kind:    kind,
-		origin:  originKey(append([]string{string(kind)}, identity...)...),
+		origin:  KeyOf(append([]string{string(kind)}, identity...)...),
 		payload: payload,
 		seen:    seen,
 	}, nil
@@ -193,6 +203,20 @@ func encode(v any) ([]byte, error) {
 		return nil, err
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// unique drops what is in a list a second time.
+func unique(list []string) []string {
+	var out []string
+	for _, s := range list {
+		if !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+		if len(out) > MaxLinks {
+			return list // over the limit whatever follows
+		}
+	}
+	return out
 }
 
 // isObject reports whether raw is an object that says anything.

@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -42,11 +43,18 @@ func newWorld(t *testing.T) *world {
 }
 
 func (w *world) receipt(t *testing.T, verdict events.Verdict) events.Record {
-	d, err := w.issuer.ReceiptIssued(events.Receipt{Claim: w.claim.Ref(), Verdict: verdict, Reason: "as_claimed", Ruleset: "r1", Mode: "live"})
-	require.NoError(t, err)
-	recs, _, err := w.log.Append(t.Context(), d)
-	require.NoError(t, err)
-	return recs[0]
+	add := func(d events.Draft, err error) events.Record {
+		require.NoError(t, err)
+		recs, _, err := w.log.Append(t.Context(), d)
+		require.NoError(t, err)
+		return recs[0]
+	}
+	claim := w.claim.Ref()
+	gate := add(w.issuer.GateDecided(events.Gate{Claim: claim, Ruleset: "r1", Decision: "allow", Facts: []byte("{}")})).Ref()
+	run := add(w.issuer.RunObserved(events.Run{Claim: claim, Gate: gate, Ruleset: "r1"})).Ref()
+	return add(w.issuer.ReceiptIssued(events.Receipt{
+		Claim: claim, Gate: &gate, Run: &run, Verdict: verdict, Reason: "as_claimed", Ruleset: "r1", Mode: "live",
+	}))
 }
 
 // readAll reads the log as a new process would.
@@ -77,6 +85,16 @@ func relined(data []byte, change func(string) string) []byte {
 	return slices.Concat(hash[:], data[32:at], line)
 }
 
+// rewritten is what a backend would keep for r under another origin key and in another place.
+func (w *world) rewritten(r events.Record, origin string, seq uint64, prev string) []byte {
+	line := string(r.Line())
+	line = strings.Replace(line, r.Origin().String(), origin, 1)
+	line = strings.Replace(line, fmt.Sprintf(`"seq":%d`, r.Seq()), fmt.Sprintf(`"seq":%d`, seq), 1)
+	line = strings.Replace(line, r.Prev().String(), prev, 1)
+	hash := events.LeafHash([]byte(line))
+	return slices.Concat(hash[:], []byte{0}, []byte(line))
+}
+
 func TestKindsAreFrozen(t *testing.T) {
 	golden, err := os.ReadFile("testdata/kinds.golden")
 	require.NoError(t, err)
@@ -105,19 +123,25 @@ func TestEditedDatabaseShows(t *testing.T) {
 		}, events.ErrCorrupt, "event 2"},
 		"a verdict changed": {func(w *world, r events.Record) {
 			w.rewrite(r.Seq(), func(s string) string { return strings.Replace(s, `"failed"`, `"verified"`, 1) })
-		}, events.ErrUnsealed, "event 4"},
+		}, events.ErrUnsealed, "event 6"},
 		"a seal taken off": {func(w *world, r events.Record) {
 			w.rewrite(r.Seq(), func(s string) string { return s[:strings.Index(s, `,"seal"`)] + "}" })
-		}, events.ErrUnsealed, "event 4"},
+		}, events.ErrUnsealed, "event 6"},
 		"a receipt moved to another claim": {func(w *world, r events.Record) {
 			w.rewrite(r.Seq(), func(s string) string { return strings.ReplaceAll(s, w.claim.Hash().String(), events.Sum(nil).String()) })
-		}, events.ErrUnsealed, "event 4"},
+		}, events.ErrUnsealed, "event 6"},
 		"a claim changed under its receipt": {func(w *world, r events.Record) {
 			w.rewrite(2, func(s string) string { return strings.Replace(s, "tests pass", "tests fail", 1) })
 		}, events.ErrChain, "event 3"},
 		"an event in another's place": {func(w *world, r events.Record) {
 			w.rewrite(3, func(s string) string { return strings.Replace(s, `"seq":3`, `"seq":9`, 1) })
 		}, events.ErrCorrupt, "event 3"},
+		"a receipt said again under another key": {func(w *world, r events.Record) {
+			again := w.rewritten(r, events.Sum([]byte("another")).String(), r.Seq()+1, r.Hash().String())
+			if err := w.store.Open().Append(t.Context(), r.Seq(), []events.Entry{{Data: again}}); err != nil { // in ten appends one is refused
+				panic(err)
+			}
+		}, events.ErrUnsealed, "event 7"},
 		"another key in the first event": {func(w *world, r events.Record) {
 			pub, _, err := ed25519.GenerateKey(nil)
 			if err != nil {
@@ -130,7 +154,7 @@ func TestEditedDatabaseShows(t *testing.T) {
 				b, _ := json.Marshal(e)
 				return string(b)
 			})
-		}, events.ErrUnsealed, "event 4"},
+		}, events.ErrUnsealed, "event 6"},
 	} {
 		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
 			w := newWorld(t)
@@ -149,7 +173,7 @@ func TestReChainedTailShowsAtTheSeal(t *testing.T) {
 	w := newWorld(t)
 	w.receipt(t, events.Failed)
 	var prev, rewritten events.Hash
-	for seq := uint64(2); seq <= 4; seq++ {
+	for seq := uint64(2); seq <= 6; seq++ {
 		old := prev
 		w.rewrite(seq, func(line string) string {
 			if seq == 2 {
@@ -161,7 +185,7 @@ func TestReChainedTailShowsAtTheSeal(t *testing.T) {
 				_ = json.Unmarshal([]byte(line), &e)
 				line = strings.Replace(line, e.Prev, old.String(), 1)
 			}
-			if seq == 4 { // point the receipt at the new claim
+			if seq >= 4 { // point gate, run and receipt at the new claim
 				line = strings.ReplaceAll(line, w.claim.Hash().String(), rewritten.String())
 			}
 			prev = events.LeafHash([]byte(line))
@@ -191,11 +215,18 @@ func TestZeroAndForgedValuesAreRefused(t *testing.T) {
 
 	_, err = (*events.Issuer)(nil).ReceiptIssued(events.Receipt{Verdict: events.Verified})
 	require.Error(t, err)
-	_, err = w.issuer.ReceiptIssued(events.Receipt{Claim: w.claim.Ref()})
+	ref := w.claim.Ref()
+	_, err = w.issuer.ReceiptIssued(events.Receipt{Claim: ref, Gate: &ref, Run: &ref})
 	require.Error(t, err, "the zero verdict is none")
+	_, err = w.issuer.ReceiptIssued(events.Receipt{Claim: ref, Gate: &ref, Verdict: events.Verified})
+	require.Error(t, err, "nothing was run")
 }
 
 func TestStoreOnlyTypes(t *testing.T) {
+	for _, typ := range []string{"v\u0435rification_receipt", "receipt s", "\u2060run"} { // a Cyrillic e among them
+		_, err := events.NodeNoted(events.Node{NodeType: typ, Title: "x", Provenance: "inferred"}, events.Seen{})
+		require.Errorf(t, err, "%q", typ)
+	}
 	for _, typ := range []string{"verification_receipt", "Verification-Receipt", "verification\u200breceipt", "RECEIPT", "run", "gate_decision", "change", "claim"} {
 		_, err := events.NodeNoted(events.Node{NodeType: typ, Title: "x", Provenance: "inferred"}, events.Seen{})
 		require.ErrorIsf(t, err, events.ErrStoreOnly, "%q", typ)

@@ -75,9 +75,8 @@ func (id *ID) UnmarshalText(b []byte) error {
 	return err
 }
 
-// originKey hashes parts into the key under which a thing is known for ever. Lengths are hashed with the parts, so that
-// ("ab","c") and ("a","bc") differ.
-func originKey(parts ...string) Hash {
+// KeyOf hashes parts into one key. Lengths are hashed with the parts, so that ("ab","c") and ("a","bc") differ.
+func KeyOf(parts ...string) Hash {
 	h := sha256.New()
 	for _, p := range parts {
 		fmt.Fprintf(h, "%d:%s\n", len(p), p)

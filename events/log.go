@@ -189,7 +189,7 @@ func (l *Log) Find(ctx context.Context, origin Hash) (Record, error) {
 	}
 	rec, err := l.Get(ctx, seq)
 	if err == nil && rec.env.Origin != origin {
-		return Record{}, &EventError{Seq: seq, Kind: rec.env.Kind, Err: fmt.Errorf("%w: the index has it under another origin key", ErrCorrupt)}
+		return Record{}, misindexed(rec)
 	}
 	return rec, err
 }
@@ -216,7 +216,7 @@ func (l *Log) record(e Entry) (Record, error) {
 	if err != nil {
 		return Record{}, err
 	}
-	if err := l.verify.check(r.env.Kind, r.env.Payload, r.env.Seal); err != nil {
+	if err := l.verify.check(r.env.Kind, r.env.Origin, r.env.Payload, r.env.Seal); err != nil {
 		return Record{}, &EventError{Seq: e.Pos, Kind: r.env.Kind, Err: err}
 	}
 	r.logOrigin = l.verify.origin

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Limits on what a draft may hold, in bytes. They bound what a hostile transcript can make the store keep.
+// Limits on what a draft may hold, in bytes unless it says otherwise. They bound what a hostile transcript can make the store keep.
 const (
 	MaxMarkerBytes = 64 << 10
 	MaxLabelBytes  = 256      // ids, keys, types and the like
@@ -14,6 +14,7 @@ const (
 	MaxVerifyBytes = 8 << 10  // a command to re-run
 	MaxRawBytes    = 4 << 10  // the raw text kept of a marker that was ignored
 	MaxEventBytes  = 1000_000 // a whole event line; see ErrTooLarge
+	MaxLinks       = 64       // nodes that one claim is about, or edges that one node names
 )
 
 // Seen says where and when something was seen. It is not part of an event's identity.

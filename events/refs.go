@@ -10,6 +10,8 @@ type refs struct {
 	Claim *Ref `json:"claim"`
 	Gate  *Ref `json:"gate"`
 	Run   *Ref `json:"run"`
+	// Of a receipt alone; runs and gates have no such member.
+	Supersedes *Ref `json:"supersedes"`
 }
 
 type typedRef struct {
@@ -35,6 +37,7 @@ func (r refs) list() []typedRef {
 	add(r.Claim, KindClaimMade)
 	add(r.Gate, KindGateDecided)
 	add(r.Run, KindRunObserved)
+	add(r.Supersedes, KindReceiptIssued)
 	return out
 }
 

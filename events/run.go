@@ -104,6 +104,7 @@ type File struct {
 	Exists bool      `json:"exists"`         //
 	Type   string    `json:"type,omitempty"` // file, dir, symlink, other
 	Target string    `json:"target,omitempty"`
+	Leads  string    `json:"leads,omitempty"` // type of what a symlink leads to
 	Mode   string    `json:"mode,omitempty"`
 	Size   int64     `json:"size"`
 	MTime  time.Time `json:"mtime,omitzero"`

@@ -16,8 +16,9 @@ type Seal struct {
 	Sig     []byte `json:"sig"`
 }
 
-// sealedBytes returns what a seal signs.
-func sealedBytes(origin string, kind Kind, s *Seal, payload []byte) []byte {
+// sealedBytes returns what a seal signs. The event's key is in it, so that a sealed event cannot be said a second time
+// under another key.
+func sealedBytes(origin string, kind Kind, key Hash, s *Seal, payload []byte) []byte {
 	subject, ruleset := "-", "-"
 	if !s.Subject.IsZero() {
 		subject = s.Subject.String()
@@ -26,7 +27,7 @@ func sealedBytes(origin string, kind Kind, s *Seal, payload []byte) []byte {
 		ruleset = s.Ruleset
 	}
 	return []byte(strings.Join([]string{
-		"dkgraph seal v1", origin, string(kind), subject, ruleset, Sum(payload).String(), "",
+		"dkgraph seal v1", origin, string(kind), key.String(), subject, ruleset, Sum(payload).String(), "",
 	}, "\n"))
 }
 
@@ -43,7 +44,7 @@ type bound struct {
 }
 
 // check reports whether the seal of an event of the given kind is genuine and is about what the payload says.
-func (v verifier) check(kind Kind, payload []byte, s *Seal) error {
+func (v verifier) check(kind Kind, key Hash, payload []byte, s *Seal) error {
 	if !kind.Sealed() {
 		if s != nil {
 			return fmt.Errorf("%w: %s carries a seal and needs none", ErrUnsealed, kind)
@@ -53,7 +54,7 @@ func (v verifier) check(kind Kind, payload []byte, s *Seal) error {
 	if s == nil {
 		return fmt.Errorf("%w: %s needs a seal", ErrUnsealed, kind)
 	}
-	if !ed25519.Verify(v.key, sealedBytes(v.origin, kind, s, payload), s.Sig) {
+	if !ed25519.Verify(v.key, sealedBytes(v.origin, kind, key, s, payload), s.Sig) {
 		return fmt.Errorf("%w: the seal of this %s is not by this log's key, or is for something else", ErrUnsealed, kind)
 	}
 	var b bound
@@ -84,7 +85,8 @@ func NewIssuer(origin string, key ed25519.PrivateKey) *Issuer {
 
 // PackInstalled drafts the source of a rule pack.
 func (i *Issuer) PackInstalled(p PackInstalled) (Draft, error) {
-	return i.seal(p, Hash{}, "", p.Digest)
+	// The digest leaves out messages and tests; the source that is kept is named by all of it.
+	return i.seal(p, Hash{}, "", p.Digest, Sum([]byte(p.Source)).String())
 }
 
 // RulesActivated drafts a change of the rules in force.
@@ -104,8 +106,13 @@ func (i *Issuer) RunObserved(r Run) (Draft, error) {
 
 // ReceiptIssued drafts a verdict.
 func (i *Issuer) ReceiptIssued(r Receipt) (Draft, error) {
-	if !r.Verdict.Valid() {
+	switch {
+	case !r.Verdict.Valid():
 		return Draft{}, fmt.Errorf("receipt: %q is no verdict", r.Verdict)
+	case r.Gate == nil:
+		return Draft{}, errors.New("receipt: it rests on no gate decision")
+	case r.Run == nil && (r.Verdict == Verified || r.Verdict == Failed):
+		return Draft{}, fmt.Errorf("receipt: %s, and it rests on no run", r.Verdict)
 	}
 	return i.seal(r, r.Claim.Hash, r.Ruleset,
 		r.Claim.Hash.String(), refKey(r.Gate), refKey(r.Run), r.Ruleset, r.Engine, r.Mode)
@@ -127,6 +134,6 @@ func (i *Issuer) seal(p payloadOf, subject Hash, ruleset string, identity ...str
 		return Draft{}, err
 	}
 	d.seal = &Seal{Subject: subject, Ruleset: ruleset}
-	d.seal.Sig = ed25519.Sign(i.key, sealedBytes(i.origin, d.kind, d.seal, d.payload))
+	d.seal.Sig = ed25519.Sign(i.key, sealedBytes(i.origin, d.kind, d.origin, d.seal, d.payload))
 	return d, nil
 }

@@ -1,11 +1,11 @@
 package graph
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/dgraph-io/badger/v4"
@@ -60,8 +60,12 @@ func (f *folder) delete(k keyBuf) {
 	}
 }
 
+// has reports whether there is a row; an error of reading is kept like one of set, for it must not look like "no".
 func (f *folder) has(k keyBuf) bool {
 	_, err := f.txn.Get(k)
+	if err != nil && !errors.Is(err, badger.ErrKeyNotFound) && f.err == nil {
+		f.err = err
+	}
 	return err == nil
 }
 
@@ -83,20 +87,27 @@ func (f *folder) made(n Node) (Node, error) {
 // shared writes a node that many records speak of, the first time one does. Its id comes from its natural key.
 func (f *folder) shared(kind Kind, title string, natural ...string) (events.ID, error) {
 	n := Node{Kind: kind, Name: natural[len(natural)-1], Title: title}
-	n.ID = events.DeriveID(time.Time{}, kind.String(), events.Sum([]byte(strings.Join(natural, "\x00"))))
+	n.ID = naturalID(kind, natural...)
 	if f.has(key(tabNode).id(n.ID)) {
 		return n.ID, nil
 	}
 	return n.ID, f.put(n)
 }
 
+// naturalID is the id of what has no event of its own.
+func naturalID(kind Kind, natural ...string) events.ID {
+	return events.DeriveID(time.Time{}, kind.String(), events.KeyOf(natural...))
+}
+
 func (f *folder) put(n Node) error {
 	n.Seq, n.Recorded = f.rec.Seq(), f.rec.Time()
-	body, err := json.Marshal(n)
-	if err != nil {
+	var body bytes.Buffer
+	enc := json.NewEncoder(&body)
+	enc.SetEscapeHTML(false) // the payload within stays as the log has it, to the byte
+	if err := enc.Encode(n); err != nil {
 		return err
 	}
-	f.set(key(tabNode).id(n.ID), body, byte(n.Kind))
+	f.set(key(tabNode).id(n.ID), body.Bytes(), byte(n.Kind))
 	f.set(key(tabKind).kind(n.Kind).newest(n.Seq).id(n.ID), nil, byte(n.Kind))
 	return nil
 }
@@ -125,7 +136,7 @@ func (f *folder) session() (events.ID, error) {
 }
 
 func sessionID(seen events.Seen) events.ID {
-	return events.DeriveID(time.Time{}, KindSession.String(), events.Sum([]byte(seen.Agent+"\x00"+seen.Session)))
+	return naturalID(KindSession, seen.Agent, seen.Session)
 }
 
 // message writes the message that something was asserted in, and its session, and links from to it.
@@ -139,7 +150,7 @@ func (f *folder) message(from events.ID) error {
 		return err
 	}
 	natural := []string{seen.Agent, seen.Turn}
-	id := events.DeriveID(time.Time{}, KindMessage.String(), events.Sum([]byte(strings.Join(natural, "\x00"))))
+	id := naturalID(KindMessage, natural...)
 	known := f.has(key(tabNode).id(id))
 	if _, err = f.shared(KindMessage, seen.Agent+" message "+seen.Turn, natural...); err != nil {
 		return err
@@ -237,9 +248,14 @@ func (f *folder) want(from events.ID, kind EdgeKind, workspace, name string) {
 	f.set(key(tabWanted).hash(workspace, name).newest(f.rec.Seq()).id(from).edge(kind), nil, 0)
 }
 
-// wanted links those who waited for a name to the node that now has it.
+// maxRows bounds what one record may write beside its own node: one record is one transaction, and whatever a transcript
+// says, a record that the log took must fold.
+const maxRows = 1000
+
+// wanted links those who waited for a name to the node that now has it. The oldest of very many go on waiting for the next
+// node of that name.
 func (f *folder) wanted(to events.ID, workspace, name string) {
-	for _, k := range keysWithPrefix(f.txn, key(tabWanted).hash(workspace, name)) {
+	for _, k := range keysWithPrefix(f.txn, key(tabWanted).hash(workspace, name), maxRows) {
 		kind := EdgeKind(uint16(k[len(k)-2])<<8 | uint16(k[len(k)-1]))
 		f.edge(tailID(k[:len(k)-2]), kind, to)
 		f.delete(k)
@@ -302,7 +318,11 @@ func (f *folder) thread(n Node, p events.Claim) error {
 		return err
 	}
 	prefix := key(tabThread).id(thread)
-	for _, id := range valueIDs(f.txn, prefix, 1) {
+	before, err := valueIDs(f.txn, prefix, 1)
+	if err != nil {
+		return err
+	}
+	for _, id := range before {
 		old, err := readNode(f.txn, id)
 		if err != nil {
 			return err
@@ -445,27 +465,38 @@ func (f *folder) receiptEdges(n Node, p events.Receipt, claim Node) error {
 		}
 		f.edge(n.ID, to.edge, target.ID)
 	}
-	for _, id := range f.subjects(claim) {
+	subjects, err := f.subjects(claim)
+	if err != nil {
+		return err
+	}
+	for _, id := range subjects {
 		f.edge(n.ID, EdgeAttests, id)
 	}
 	return f.under(n.ID, p.Ruleset)
 }
 
 // subjects are the memory nodes a claim is about: those it names or, where it names none, those of the same message.
-func (f *folder) subjects(claim Node) []events.ID {
+func (f *folder) subjects(claim Node) ([]events.ID, error) {
 	p, err := Decode[events.Claim](claim)
-	if err != nil || len(p.About) > 0 {
-		return others(f.txn, key(tabOut).id(claim.ID).edge(EdgeAbout))
+	if err != nil {
+		return nil, err
+	}
+	if len(p.About) > 0 {
+		return others(f.txn, key(tabOut).id(claim.ID).edge(EdgeAbout), maxRows), nil
 	}
 	var out []events.ID
-	for _, message := range others(f.txn, key(tabOut).id(claim.ID).edge(EdgeAssertedIn)) {
-		for _, id := range others(f.txn, key(tabIn).id(message).edge(EdgeAssertedIn)) {
-			if n, err := readNode(f.txn, id); err == nil && n.Kind == KindMemory {
+	for _, message := range others(f.txn, key(tabOut).id(claim.ID).edge(EdgeAssertedIn), 1) {
+		for _, id := range others(f.txn, key(tabIn).id(message).edge(EdgeAssertedIn), maxRows) {
+			n, err := readNode(f.txn, id)
+			if err != nil {
+				return nil, err
+			}
+			if n.Kind == KindMemory {
 				out = append(out, id)
 			}
 		}
 	}
-	return out
+	return out, nil
 }
 
 func (f *folder) annotation() error {

@@ -4,7 +4,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -15,12 +17,14 @@ import (
 )
 
 // version is the form of the tables and of the fold; another one means: build again from the log.
-const version = "1"
+const version = "2"
 
 // Errors of the graph.
 var (
 	// ErrInUse: another process has the folder open.
 	ErrInUse = errors.New("the graph is in use by another process")
+	// ErrNotGraph: the folder holds other things.
+	ErrNotGraph = errors.New("not a graph")
 	// ErrOrder: a record is not the one that follows what was applied.
 	ErrOrder = errors.New("record out of order")
 	// ErrForeign: a record is none, or of another log.
@@ -42,9 +46,16 @@ type Graph struct {
 	seq uint64       // of the last event applied
 }
 
-// Open opens or creates the graph of the log with the given origin in dir. A folder of another log, of another version,
-// or one that cannot be read is thrown away: it is built again from the log.
+// Open opens or creates the graph of the log with the given origin in dir. A graph of another log, of another version, or
+// one that cannot be read is thrown away: it is built again from the log. A folder that never was a graph is left alone.
 func Open(dir, origin string) (*Graph, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("graph: %w", err)
+	}
+	if len(entries) > 0 && !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == badger.ManifestFilename }) {
+		return nil, fmt.Errorf("graph %s: %w: it holds %s", dir, ErrNotGraph, entries[0].Name())
+	}
 	g, err := open(dir, origin)
 	if err == nil || errors.Is(err, ErrInUse) {
 		return g, err

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -200,6 +201,77 @@ func TestMemoryLineage(t *testing.T) {
 	require.Equal(t, []string{"uses sqlite"}, titles(t, v, v.Out(nodes[0].ID, graph.EdgeSupersedes), to))
 	require.Equal(t, []string{"uses sqlite"}, titles(t, v, v.Out(nodes[1].ID, graph.EdgeReasserts), to))
 	require.Equal(t, []string{"waits"}, titles(t, v, v.In(nodes[2].ID, graph.EdgeDepends), from))
+}
+
+// Whatever a transcript says, an event that the log took must fold: a store that cannot be opened is a store that is lost.
+func TestWhatTheLogTakesFolds(t *testing.T) {
+	w := newWorld(t)
+	batch := func(n int, draft func(i int) (events.Draft, error)) []events.Record {
+		var ds []events.Draft
+		for i := range n {
+			d, err := draft(i)
+			require.NoError(t, err)
+			ds = append(ds, d)
+		}
+		recs, _, err := w.log.Append(t.Context(), ds...)
+		require.NoError(t, err)
+		w.fold(t)
+		return recs
+	}
+	// Very many claims that wait for one name, very many nodes of one message, and the longest lists there may be.
+	waiting := batch(3000, func(i int) (events.Draft, error) {
+		return events.ClaimMade(events.Claim{ClaimID: fmt.Sprint(i), Text: "x", Kind: "test", Verify: "x", About: []string{"x", "x"}, Raw: fmt.Sprint(i)}, seen("many"))
+	})
+	batch(3000, func(i int) (events.Draft, error) {
+		return events.NodeNoted(events.Node{NodeType: "issue", Title: "x", Provenance: "inferred", Raw: fmt.Sprint("n", i)}, seen("many"))
+	})
+	names := make([]string, events.MaxLinks)
+	edges := make([]events.NodeEdge, events.MaxLinks)
+	for i := range names {
+		names[i], edges[i] = fmt.Sprint("k", i), events.NodeEdge{Kind: "relates", To: fmt.Sprint("k", i)}
+	}
+	w.note(t, "many", "x", "the node they wait for", edges...)
+	w.judge(t, waiting[0], events.Verified, 1)
+	w.judge(t, w.claim(t, "many", "all", "x", names...), events.Verified, 2)
+	w.judge(t, w.claim(t, "many", "none", "x"), events.Verified, 3)
+	_, err := events.ClaimMade(events.Claim{ClaimID: "t", Text: "x", Kind: "test", Verify: "x", About: append(names, "one more")}, seen("m"))
+	require.ErrorIs(t, err, events.ErrOversize)
+	_, err = events.NodeNoted(events.Node{NodeType: "issue", Title: "x", Provenance: "inferred", Edges: append(edges, edges[0])}, seen("m"))
+	require.ErrorIs(t, err, events.ErrOversize)
+	// The largest event, of characters that JSON in HTML would write in six bytes.
+	d, err := events.ClaimMade(events.Claim{ClaimID: "big", Text: strings.Repeat("<", events.MaxEventBytes-2000), Kind: "test", Verify: "x"}, seen("big"))
+	big := w.append(t, d, err)
+	v := w.graph.View()
+	defer v.Close()
+	n, err := v.Made(big.Seq())
+	require.NoError(t, err)
+	require.Equal(t, string(big.Payload()), string(n.Body), "the payload is kept to the byte")
+}
+
+func TestAnAgentsNameDoesNotShadowAnID(t *testing.T) {
+	w := newWorld(t)
+	bad := w.claim(t, "m1", "t1", "go test")
+	v := w.graph.View()
+	n, err := v.Made(bad.Seq())
+	require.NoError(t, err)
+	v.Close()
+	w.claim(t, "m2", n.ID.String(), "true")
+	v = w.graph.View()
+	defer v.Close()
+	got, err := v.Resolve(n.ID.String())
+	require.NoError(t, err)
+	require.Equal(t, n.ID, got.ID)
+}
+
+func TestAFolderThatIsNoGraphIsLeftAlone(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "thesis.txt"), nil, 0o600))
+	_, err := graph.Open(dir, "dkgraph/x")
+	require.ErrorIs(t, err, graph.ErrNotGraph)
+	require.FileExists(t, filepath.Join(dir, "thesis.txt"))
+	_, err = graph.Open(filepath.Join(dir, "thesis.txt"), "dkgraph/x")
+	require.Error(t, err)
+	require.FileExists(t, filepath.Join(dir, "thesis.txt"))
 }
 
 func TestWhatApplyRefuses(t *testing.T) {

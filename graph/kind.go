@@ -69,7 +69,6 @@ const (
 	EdgeGatedBy     EdgeKind = 14 // receipt → gate
 	EdgeUnder       EdgeKind = 15 // gate, receipt → ruleset
 	EdgeRevises     EdgeKind = 16 // receipt → receipt
-	EdgeReplaces    EdgeKind = 17 // ruleset → ruleset
 	EdgeAnnotates   EdgeKind = 18 // annotation → any
 	EdgeOverrides   EdgeKind = 19 // annotation → receipt
 
@@ -86,7 +85,7 @@ var edgeNames = map[EdgeKind]string{
 	EdgeReasserts: "reasserts", EdgeSupersedes: "supersedes", EdgeAbout: "about", EdgeGates: "gates",
 	EdgePermittedBy: "permitted_by", EdgeExecutes: "executes", EdgeVerifies: "verifies", EdgeAttests: "attests",
 	EdgeBasedOn: "based_on", EdgeGatedBy: "gated_by", EdgeUnder: "under", EdgeRevises: "revises",
-	EdgeReplaces: "replaces", EdgeAnnotates: "annotates", EdgeOverrides: "overrides",
+	EdgeAnnotates: "annotates", EdgeOverrides: "overrides",
 	EdgeCausedBy: "caused_by", EdgeTriggers: "triggers", EdgeBlockedBy: "blocked_by", EdgeDepends: "depends",
 	EdgeRelates: "relates",
 }

@@ -1,6 +1,9 @@
 package graph
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
 	"iter"
 
 	"github.com/dgraph-io/badger/v4"
@@ -39,32 +42,42 @@ func newestIDs(txn *badger.Txn, prefix []byte) iter.Seq[events.ID] {
 	}
 }
 
-// others collects the far ends of the edges with a prefix.
-func others(txn *badger.Txn, prefix []byte) []events.ID {
+// others collects the far ends of at most limit edges with a prefix, newest first.
+func others(txn *badger.Txn, prefix []byte, limit int) []events.ID {
 	var ids []events.ID
 	for id := range newestIDs(txn, prefix) {
+		if len(ids) == limit {
+			break
+		}
 		ids = append(ids, id)
 	}
 	return ids
 }
 
 // valueIDs collects at most limit ids that are values.
-func valueIDs(txn *badger.Txn, prefix []byte, limit int) []events.ID {
+func valueIDs(txn *badger.Txn, prefix []byte, limit int) ([]events.ID, error) {
 	var ids []events.ID
 	for item := range scan(txn, prefix) {
 		if len(ids) == limit {
 			break
 		}
-		if v, err := item.ValueCopy(nil); err == nil && len(v) == idLen {
-			ids = append(ids, events.ID(v))
+		v, err := item.ValueCopy(nil)
+		if err != nil || len(v) != idLen {
+			return nil, fmt.Errorf("row %x: %d bytes: %w", item.Key(), len(v), cmp.Or(err, errRow))
 		}
+		ids = append(ids, events.ID(v))
 	}
-	return ids
+	return ids, nil
 }
 
-func keysWithPrefix(txn *badger.Txn, prefix []byte) []keyBuf {
+var errRow = errors.New("want an id")
+
+func keysWithPrefix(txn *badger.Txn, prefix []byte, limit int) []keyBuf {
 	var keys []keyBuf
 	for item := range scan(txn, prefix) {
+		if len(keys) == limit {
+			break
+		}
 		keys = append(keys, item.KeyCopy(nil))
 	}
 	return keys

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strings"
 
 	"github.com/dgraph-io/badger/v4"
 
@@ -109,7 +110,11 @@ func (v *View) Receipt(claim events.ID) (Node, error) {
 
 // Receipts returns every receipt of a claim, newest first.
 func (v *View) Receipts(claim events.ID) ([]Node, error) {
-	return v.nodes(valueIDs(v.txn, key(tabReceipt).id(claim), maxReceipts))
+	ids, err := valueIDs(v.txn, key(tabReceipt).id(claim), maxReceipts)
+	if err != nil {
+		return nil, err
+	}
+	return v.nodes(ids)
 }
 
 // maxReceipts bounds the history of one claim that is read at once.
@@ -149,12 +154,20 @@ func (v *View) Named(kind Kind, workspace, name string) ([]Node, error) {
 	if kind == KindClaim {
 		scheme, workspace = claimName, ""
 	}
-	return v.nodes(others(v.txn, nameKey(scheme, workspace, name)))
+	return v.nodes(others(v.txn, nameKey(scheme, workspace, name), maxNamed))
 }
 
-// Resolve finds the node that a person means: an id, a unique beginning of one, an event as #N, or the agent's own id of
-// a claim, of which the newest is taken.
+// maxNamed bounds how many nodes of one name are read at once.
+const maxNamed = 1000
+
+// Resolve finds the node that a person means: an id, an event as #N, the agent's own id of a claim, of which the newest is
+// taken, or a unique beginning of an id. A whole id comes first: an agent may call its claims whatever it likes.
 func (v *View) Resolve(ref string) (Node, error) {
+	if id, err := events.ParseID(strings.ToUpper(ref)); err == nil {
+		if n, err := v.Node(id); !errors.Is(err, ErrNotFound) {
+			return n, err
+		}
+	}
 	var seq uint64
 	if n, err := fmt.Sscanf(ref, "#%d", &seq); n == 1 && err == nil {
 		return v.Made(seq)
@@ -248,7 +261,7 @@ func (v *View) fillWhy(w *Why) error {
 		follow(&w.Message, &w.Claim, EdgeAssertedIn)); err != nil {
 		return err
 	}
-	if err := errors.Join(follow(&w.Session, w.Message, EdgeInSession)); err != nil {
+	if err := follow(&w.Session, w.Message, EdgeInSession); err != nil {
 		return err
 	}
 	if err := follow(&w.Agent, w.Session, EdgeByAgent); err != nil {
@@ -262,15 +275,10 @@ func (v *View) fillAround(w *Why) error {
 	from, kind := w.Claim.ID, EdgeAbout
 	if w.Receipt != nil {
 		from, kind = w.Receipt.ID, EdgeAttests
-	} else if gates := v.In(w.Claim.ID, EdgeGates); gates != nil {
-		for e := range gates {
-			n, err := v.Node(e.From)
-			if err != nil {
-				return err
-			}
-			w.Gate = &n
-			break
-		}
+	} else if n, err := v.Latest(w.Claim.ID, EdgeGates); err == nil {
+		w.Gate = &n
+	} else if !errors.Is(err, ErrNotFound) {
+		return err
 	}
 	for e := range v.Out(from, kind) {
 		n, err := v.Node(e.To)

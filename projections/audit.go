@@ -25,7 +25,7 @@ type Audit struct {
 
 // A Finding is something wrong.
 type Finding struct {
-	What   string `json:"what"` // log, repeated, graph
+	What   string `json:"what"` // log, repeated, index, graph, checkpoint, anchor
 	Seq    uint64 `json:"seq,omitempty"`
 	Detail string `json:"detail"`
 }
@@ -44,6 +44,15 @@ func (a Audit) OK() bool { return len(a.Findings) == 0 }
 // from the log and compares it with the one in use, row by row. progress may be nil.
 func (p *Projector) Audit(ctx context.Context, progress func(done, total uint64)) (Audit, error) {
 	a := Audit{Origin: p.log.Origin(), PublicKey: fmt.Sprintf("%x", p.log.PublicKey()), Trust: TrustSameAccount, Findings: []Finding{}}
+	left, err := filepath.Glob(filepath.Join(p.dir, "audit-*")) // of audits that were cut short
+	if err != nil {
+		return a, err
+	}
+	for _, name := range left {
+		if err := os.RemoveAll(name); err != nil {
+			return a, err
+		}
+	}
 	dir, err := os.MkdirTemp(p.dir, "audit-")
 	if err != nil {
 		return a, err
@@ -84,6 +93,9 @@ func (p *Projector) auditLog(ctx context.Context, a *Audit, again *graph.Graph, 
 			a.find("repeated", rec.Seq(), "event %d has the origin key of event %d", rec.Seq(), first)
 		}
 		origins[rec.Origin()] = rec.Seq()
+		if found, err := p.log.Find(ctx, rec.Origin()); err != nil || found.Seq() != rec.Seq() {
+			a.find("index", rec.Seq(), "its origin key does not lead to it: %v", err)
+		}
 		a.count(rec)
 		if err := again.Apply(rec); err != nil {
 			a.find("graph", rec.Seq(), "%v", err)

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -19,31 +17,21 @@ import (
 
 const problemNotGranted = runner.CWDNotGranted
 
-// maxFileBytes bounds how much of a file is searched for a claimed content.
-const maxFileBytes = 64 << 20
-
 // A place is where a check happens, or why it cannot.
 type place struct {
-	cwd, root       string
+	cwd, root       string // symlinks followed
+	named           string // cwd as it was claimed
 	problem, detail string
 }
 
 // where resolves the folder of a claim. The one the transcript's record states is evidence; the one in the marker is the
 // agent's word and only counts inside a granted root, as every folder does. An unknown folder is never guessed.
 func (p *Projector) where(c *verifying) place {
-	cwd := c.claim.CWD
-	if seen := c.node.Seen; seen != nil && seen.CWD != "" {
-		switch {
-		case cwd == "":
-			cwd = seen.CWD
-		case !filepath.IsAbs(cwd):
-			cwd = filepath.Join(seen.CWD, cwd)
-		}
+	cwd := c.folder()
+	if cwd == "" {
+		return place{cwd: c.claim.CWD, problem: runner.CWDUnknown, detail: "the transcript does not say in which folder this was claimed"}
 	}
-	if !filepath.IsAbs(cwd) {
-		return place{cwd: cwd, problem: runner.CWDUnknown, detail: "the transcript does not say in which folder this was claimed"}
-	}
-	var pl place
+	pl := place{named: cwd}
 	pl.cwd, pl.root, pl.problem, pl.detail = runner.CheckCWD(cwd, p.roots)
 	if pl.problem != "" {
 		pl.cwd = cwd
@@ -87,7 +75,9 @@ func (p *Projector) check(ctx context.Context, c *verifying) (events.Run, error)
 		}
 	}
 	if expect.File != nil {
-		file, hits := lookAt(pl, *expect.File)
+		ctx, cancel := context.WithTimeout(ctx, p.timeout(c.claim.Kind))
+		file, hits := lookAt(ctx, pl, *expect.File)
+		cancel()
 		run.Files = append(run.Files, file)
 		run.Expects = append(run.Expects, hits...)
 	}
@@ -109,91 +99,107 @@ func (p *Projector) runCommand(ctx context.Context, c *verifying, pl place) (eve
 }
 
 // lookAt checks a claim about a file on the file system itself.
-func lookAt(pl place, want rules.FileExpect) (events.File, []events.ExpectHit) {
-	f := runner.Look(pl.root, pl.cwd, []string{want.Path})[0]
+func lookAt(ctx context.Context, pl place, want rules.FileExpect) (events.File, []events.ExpectHit) {
+	f := runner.Look(pl.root, pl.cwd, []string{pl.rebase(want.Path)})[0]
+	f.Path = want.Path
 	if f.Error != "" {
 		return f, nil
 	}
-	var hits []events.ExpectHit
-	hit := func(what, wanted string, met bool, got string) {
-		if met {
-			got = ""
-		}
-		hits = append(hits, events.ExpectHit{What: what, Want: wanted, Met: met, Got: got})
+	l := look{want: want}
+	if want.Exists != nil && !*want.Exists {
+		l.hit("file_exists", "false", !f.Exists, "it exists")
+		return f, l.hits
 	}
-	exists := want.Exists == nil || *want.Exists
-	if !exists {
-		hit("file_exists", "false", !f.Exists, "it exists")
-		return f, hits
-	}
-	hit("file_exists", "true", f.Exists, "it does not exist")
+	l.hit("file_exists", "true", f.Exists, "it does not exist")
 	if !f.Exists {
-		return f, hits
+		return f, l.hits
 	}
-	if want.Type != "" {
-		hit("file_type", want.Type, f.Type == want.Type, "it is a "+f.Type)
+	if err := l.facts(f); err != nil {
+		f.Error = err.Error()
+	} else if err := l.content(ctx, pl); err != nil {
+		f.Error = err.Error()
 	}
-	if want.MinBytes != nil {
-		hit("file_min_bytes", strconv.FormatInt(*want.MinBytes, 10), f.Size >= *want.MinBytes, fmt.Sprintf("it has %d bytes", f.Size))
-	}
-	if want.SHA256 != "" {
-		hit("file_sha256", want.SHA256, f.SHA256 == want.SHA256, "its SHA-256 is "+f.SHA256)
-	}
-	if want.Contains != "" || want.Matches != "" {
-		if err := lookInside(pl, want, hit); err != nil {
-			f.Error = err.Error()
-		}
-	}
-	return f, hits
+	return f, l.hits
 }
 
-// lookInside searches a file, which must lie within the granted root even after symlinks.
-func lookInside(pl place, want rules.FileExpect, hit func(what, wanted string, met bool, got string)) error {
-	content, err := readWithin(pl, want.Path)
-	if err != nil {
-		return err
+// A look is the comparison of one file with what is claimed of it.
+type look struct {
+	want rules.FileExpect
+	hits []events.ExpectHit
+}
+
+func (l *look) hit(what, wanted string, met bool, got string) {
+	if met {
+		got = ""
 	}
-	if want.Contains != "" {
-		hit("file_contains", want.Contains, bytes.Contains(content, []byte(want.Contains)), "the text is not in it")
+	l.hits = append(l.hits, events.ExpectHit{What: what, Want: wanted, Met: met, Got: got})
+}
+
+// facts compares what is known of a file without its content. A symlink is what it leads to, as it is to every program.
+func (l *look) facts(f events.File) error {
+	typ := f.Type
+	if f.Leads != "" {
+		typ = f.Leads
 	}
-	if want.Matches != "" {
-		re, err := regexp.Compile("(?m)" + want.Matches)
-		if err != nil {
-			return err
+	if l.want.Type != "" {
+		l.hit("file_type", l.want.Type, typ == l.want.Type, "it is a "+typ)
+	}
+	if l.want.MinBytes != nil {
+		l.hit("file_min_bytes", strconv.FormatInt(*l.want.MinBytes, 10), f.Size >= *l.want.MinBytes, fmt.Sprintf("it has %d bytes", f.Size))
+	}
+	if l.want.SHA256 != "" {
+		if f.SHA256 == "" {
+			return errors.New("it is too large, or no file, to take its SHA-256")
 		}
-		hit("file_matches", want.Matches, re.Match(content), "nothing in it matches")
+		l.hit("file_sha256", l.want.SHA256, f.SHA256 == l.want.SHA256, "its SHA-256 is "+f.SHA256)
 	}
 	return nil
 }
 
-func readWithin(pl place, path string) ([]byte, error) {
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(pl.cwd, path)
+// Bounds on the files that are searched. A pattern is matched line by line, so that it can be stopped.
+const (
+	maxContains = 64 << 20
+	maxMatches  = 8 << 20
+)
+
+func (l *look) content(ctx context.Context, pl place) error {
+	if l.want.Contains != "" {
+		content, err := runner.Read(pl.root, pl.cwd, pl.rebase(l.want.Path), maxContains)
+		if err != nil {
+			return err
+		}
+		l.hit("file_contains", l.want.Contains, bytes.Contains(content, []byte(l.want.Contains)), "the text is not in it")
 	}
-	rel, err := filepath.Rel(pl.root, path)
+	if l.want.Matches == "" {
+		return nil
+	}
+	content, err := runner.Read(pl.root, pl.cwd, pl.rebase(l.want.Path), maxMatches)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	root, err := os.OpenRoot(pl.root)
+	re, err := regexp.Compile(l.want.Matches)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer root.Close()
-	info, err := root.Stat(rel)
-	if err != nil {
-		return nil, err
+	for line := range bytes.Lines(content) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if re.Match(bytes.TrimRight(line, "\r\n")) {
+			l.hit("file_matches", l.want.Matches, true, "")
+			return nil
+		}
 	}
-	if !info.Mode().IsRegular() {
-		return nil, errors.New("it is no regular file")
+	l.hit("file_matches", l.want.Matches, false, "no line of it matches")
+	return nil
+}
+
+// rebase makes an absolute path under the folder as it was named a path under the folder as it is, past its symlinks.
+func (pl place) rebase(path string) string {
+	if filepath.IsAbs(path) && within(pl.named, path) {
+		if rel, err := filepath.Rel(pl.named, path); err == nil {
+			return filepath.Join(pl.cwd, rel)
+		}
 	}
-	f, err := root.Open(rel)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
-	if err == nil && len(content) > maxFileBytes {
-		err = fmt.Errorf("it is over %d bytes", maxFileBytes)
-	}
-	return content, err
+	return path
 }

@@ -19,7 +19,9 @@ func Example() {
 	transcript := claudeSays(repo, `<dk-verify>{"id":"t1","claim":"notes written","kind":"file","verify":"notes.md","expect":"contains: release"}</dk-verify>`,
 		`<dk-verify>{"id":"t2","claim":"cleaned up","kind":"command","verify":"rm -rf build"}</dk-verify>`)
 
-	p, err := projections.Open(ctx, filepath.Join(repo, ".dk"), projections.Options{Roots: []string{repo}})
+	store, _ := os.MkdirTemp("", "store") // never within a root: what is run there must not read its key
+	defer os.RemoveAll(store)
+	p, err := projections.Open(ctx, store, projections.Options{Roots: []string{repo}})
 	if err != nil {
 		fmt.Println(err)
 		return

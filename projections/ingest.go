@@ -16,10 +16,13 @@ const batchSize = 256
 
 // An Ingested says what a transcript added.
 type Ingested struct {
-	Stats   transcript.Stats
-	Events  int         // added to the log
-	Claims  []events.ID // every claim in the transcript, known before or not, in its order
-	Refused []string    // drafts that the log would not take, and why
+	Stats  transcript.Stats
+	Events int         // added to the log
+	Claims []events.ID // every claim in the transcript, known before or not, in its order
+	// Elsewhere are claims that are known from another folder: one message read from two places is one claim, and its
+	// receipt is about the folder where it was seen first.
+	Elsewhere []events.ID
+	Refused   []string // drafts that the log would not take, and why
 }
 
 // Ingest records what the transcript r says and returns what was in it. Reading a transcript again, or a longer or forked
@@ -75,7 +78,7 @@ func (p *Projector) record(ctx context.Context, batch []events.Draft, in *Ingest
 	}
 	recs, added, err := p.append(ctx, batch...)
 	if err == nil {
-		return p.note(recs, added, in)
+		return p.note(batch, recs, added, in)
 	}
 	if !refusal(err) {
 		return err
@@ -84,7 +87,7 @@ func (p *Projector) record(ctx context.Context, batch []events.Draft, in *Ingest
 		recs, added, err := p.append(ctx, d)
 		switch {
 		case err == nil:
-			if err := p.note(recs, added, in); err != nil {
+			if err := p.note([]events.Draft{d}, recs, added, in); err != nil {
 				return err
 			}
 		case refusal(err):
@@ -101,11 +104,11 @@ func refusal(err error) bool {
 	return errors.Is(err, events.ErrOriginReuse) || errors.Is(err, events.ErrTooLarge)
 }
 
-func (p *Projector) note(recs []events.Record, added int, in *Ingested) error {
+func (p *Projector) note(drafts []events.Draft, recs []events.Record, added int, in *Ingested) error {
 	in.Events += added
 	v := p.graph.View()
 	defer v.Close()
-	for _, rec := range recs {
+	for i, rec := range recs {
 		if rec.Kind() != events.KindClaimMade {
 			continue
 		}
@@ -114,6 +117,9 @@ func (p *Projector) note(recs []events.Record, added int, in *Ingested) error {
 			return err
 		}
 		in.Claims = append(in.Claims, n.ID)
+		if rec.Seen().CWD != drafts[i].Seen().CWD {
+			in.Elsewhere = append(in.Elsewhere, n.ID)
+		}
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package projections
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,8 @@ import (
 var (
 	// ErrInUse: another process has the store open.
 	ErrInUse = badgerlog.ErrInUse
+	// ErrStoreInRoot: the store lies in a folder in which commands may run, or the other way round.
+	ErrStoreInRoot = errors.New("a store cannot lie where commands may run: they could read its key")
 	// ErrNotStore: the folder holds other things, and no store.
 	ErrNotStore = errors.New("not a store")
 	// ErrLost: the graph has seen events that the log no longer holds.
@@ -69,7 +72,7 @@ func Open(ctx context.Context, dir string, opts Options) (*Projector, error) {
 		p.logger = slog.New(slog.DiscardHandler)
 	}
 	var err error
-	if p.roots, err = absolute(opts.Roots); err != nil {
+	if p.roots, err = grantedRoots(opts.Roots, dir); err != nil {
 		return nil, err
 	}
 	if p.set, err = rules.NewRuleset(append(rules.DefaultPacks(), opts.Rules...)...); err != nil {
@@ -89,7 +92,7 @@ func Open(ctx context.Context, dir string, opts Options) (*Projector, error) {
 
 // IsStore reports whether dir is, or was, a store: whether opening it to read makes sense.
 func IsStore(dir string) bool {
-	for _, name := range []string{"log", checkpointFile} {
+	for _, name := range []string{filepath.Join("log", "MANIFEST"), checkpointFile} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
 			return true
 		}
@@ -102,32 +105,58 @@ func checkFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
+	if IsStore(dir) {
+		return nil
+	}
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
 	}
-	for _, e := range entries {
-		if e.Name() == "log" {
-			return nil
-		}
+	if left, err := os.ReadDir(filepath.Join(dir, "log")); err == nil && len(left) > 0 {
+		return fmt.Errorf("%w: %s holds %s", ErrNotStore, filepath.Join(dir, "log"), left[0].Name())
 	}
 	for _, e := range entries {
-		if !slices.Contains([]string{"graph", "keys", checkpointFile, previousFile, anchorsFile}, e.Name()) {
+		if !slices.Contains([]string{"log", "graph", "keys", checkpointFile, previousFile, anchorsFile}, e.Name()) {
 			return fmt.Errorf("%w: %s holds %s and no log", ErrNotStore, dir, e.Name())
 		}
 	}
 	return nil
 }
 
-func absolute(roots []string) ([]string, error) {
+// grantedRoots makes roots absolute. A store that lies within one is refused: a claimed command could read its key.
+func grantedRoots(roots []string, store string) ([]string, error) {
 	out := make([]string, len(roots))
 	for i, r := range roots {
 		var err error
 		if out[i], err = filepath.Abs(r); err != nil {
 			return nil, err
 		}
+		if info, err := os.Stat(out[i]); err != nil || !info.IsDir() {
+			return nil, fmt.Errorf("root %s: %w", r, cmp.Or(err, errors.New("not a folder")))
+		}
+		if real := realPath(store); within(realPath(out[i]), real) || within(real, realPath(out[i])) {
+			return nil, fmt.Errorf("%w: store %s, root %s", ErrStoreInRoot, store, r)
+		}
 	}
 	return out, nil
+}
+
+// realPath follows the symlinks of as much of a path as there is.
+func realPath(path string) string {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return path
+	}
+	rest := ""
+	for dir := abs; ; dir = filepath.Dir(dir) {
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			return filepath.Join(real, rest)
+		}
+		if dir == filepath.Dir(dir) {
+			return abs
+		}
+		rest = filepath.Join(filepath.Base(dir), rest)
+	}
 }
 
 func (p *Projector) graphDir() string { return filepath.Join(p.dir, "graph") }

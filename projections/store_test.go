@@ -2,6 +2,9 @@ package projections_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -42,7 +45,7 @@ func (b bench) open(t *testing.T) *projections.Projector {
 var says = []string{
 	`<dk-node>{"node_type":"decision","key":"notes","title":"notes are kept","provenance":"inferred"}</dk-node>` + "\n" +
 		`<dk-verify>{"id":"t1","claim":"notes written","kind":"file","verify":"notes.md","expect":"contains: release"}</dk-verify>`,
-	`<dk-verify>{"id":"t2","claim":"notes found","kind":"command","verify":"grep -c release notes.md"}</dk-verify>`,
+	`<dk-verify>{"id":"t2","claim":"notes found","kind":"command","verify":"test -f notes.md && grep -c 'release' < notes.md"}</dk-verify>`,
 	`<dk-verify>{"id":"t3","claim":"clean","kind":"command","verify":"rm -rf notes.md"}</dk-verify>`,
 	`<dk-verify>{"id":"t4","claim":"errors documented","kind":"command","verify":"grep -q errors notes.md"}</dk-verify>`,
 }
@@ -256,6 +259,93 @@ func TestKey(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(key, stolen, 0o600))
 	fails("of another log")
+}
+
+func TestStoreWithinARootIsRefused(t *testing.T) {
+	b := newBench(t)
+	for _, store := range []string{filepath.Join(b.repo, ".dk"), b.repo, filepath.Join(b.repo, "a", "b")} {
+		_, err := projections.Open(t.Context(), store, projections.Options{Roots: []string{b.repo}})
+		require.ErrorIs(t, err, projections.ErrStoreInRoot)
+		require.NoFileExists(t, filepath.Join(store, "keys", "seal.key"))
+	}
+	_, err := projections.Open(t.Context(), b.store, projections.Options{Roots: []string{filepath.Join(b.store, "keys")}})
+	require.Error(t, err)
+	link := filepath.Join(t.TempDir(), "link")
+	require.NoError(t, os.Symlink(b.repo, link))
+	_, err = projections.Open(t.Context(), filepath.Join(link, "dk"), projections.Options{Roots: []string{b.repo}})
+	require.ErrorIs(t, err, projections.ErrStoreInRoot)
+	_, err = projections.Open(t.Context(), b.store, projections.Options{Roots: []string{filepath.Join(b.repo, "nosuch")}})
+	require.Error(t, err, "a root that is not there grants nothing, and is a mistake")
+}
+
+// A pack whose comments or tests change has the same digest: both sources are kept, and neither stops the other.
+func TestPackWithTheSameDigest(t *testing.T) {
+	b := newBench(t)
+	src := "pack: team/own\nversion: 1.0.0\nfacts: dk.facts/v1\nrules: [{id: own.r, phase: gate, effect: deny, reason: x, when: call.name == 'x'}]\n"
+	for i, text := range []string{src, src + "# a comment\n", src} {
+		pack, err := rules.ParsePack("own.yaml", []byte(text))
+		require.NoError(t, err)
+		more := []*rules.Pack{pack}
+		if i == 1 {
+			other, err := rules.ParsePack("other.yaml", []byte(strings.NewReplacer("team/own", "team/other", "own.r", "other.r").Replace(src)))
+			require.NoError(t, err)
+			more = append(more, other)
+		}
+		p, err := projections.Open(t.Context(), b.store, projections.Options{Roots: []string{b.repo}, Rules: more})
+		require.NoError(t, err)
+		texts := make([]string, i+1)
+		texts[i] = fmt.Sprintf(`<dk-verify>{"id":"p%d","claim":"x","kind":"file","verify":"notes.md"}</dk-verify>`, i)
+		in, err := p.Ingest(t.Context(), strings.NewReader(claudeSays(b.repo, texts...)), "s")
+		require.NoError(t, err)
+		results, err := p.Verify(t.Context(), in.Claims, projections.VerifyOptions{})
+		require.NoError(t, err)
+		require.Equal(t, "verified", results[0].Receipt.Type)
+		require.NoError(t, p.Close())
+	}
+}
+
+// A symlink is what it leads to, a folder can be named past a symlink, and a pattern over a file comes to an end.
+func TestFilesAsTheyAre(t *testing.T) {
+	b := newBench(t)
+	require.NoError(t, os.Symlink("notes.md", filepath.Join(b.repo, "link.md")))
+	require.NoError(t, os.Symlink("..", filepath.Join(b.repo, "up")))
+	require.NoError(t, os.WriteFile(filepath.Join(b.repo, "..", "other.txt"), nil, 0o600))
+	alias := filepath.Join(filepath.Dir(b.repo), "alias")
+	require.NoError(t, os.Symlink(b.repo, alias))
+	sum := sha256.Sum256([]byte("release notes\n"))
+	upper := strings.ToUpper(hex.EncodeToString(sum[:]))
+	p := b.open(t)
+	for i, c := range []struct{ cwd, marker, want string }{
+		{b.repo, `"verify":"test -f link.md"`, "verified"},
+		{b.repo, `"expect":{"file":"notes.md","sha256":"` + upper + `"}`, "verified"},
+		{alias, `"verify":"` + alias + `/notes.md"`, "verified"},
+		{b.repo, `"verify":"up/other.txt","expect":"exists"`, "unrunnable"},
+		{b.repo, `"verify":"notes.md","expect":"matches: ^release"`, "verified"},
+		{b.repo, `"verify":"notes.md","expect":"matches: ^notes"`, "failed"},
+		{b.repo, `"verify":"cat notes.md","expect":{"output_contains":"release"}`, "verified"},
+		{b.repo, `"verify":"test -e nosuch.md","expect":1`, "verified"},
+		{b.repo, `"verify":"test -e notes.md","expect":1`, "failed"},
+		{b.repo, `"verify":"grep -q nosuch notes.md","expect":{"file":"notes.md"}`, "failed"},
+	} {
+		texts := make([]string, i+1)
+		texts[i] = fmt.Sprintf(`<dk-verify>{"id":"f%d","claim":"x","kind":"file",%s}</dk-verify>`, i, c.marker)
+		in, err := p.Ingest(t.Context(), strings.NewReader(claudeSays(c.cwd, texts...)), "s")
+		require.NoError(t, err)
+		require.Len(t, in.Claims, 1, c.marker)
+		results, err := p.Verify(t.Context(), in.Claims, projections.VerifyOptions{})
+		require.NoError(t, err)
+		require.Equalf(t, c.want, results[0].Receipt.Type, "%s: %s", c.marker, results[0].Receipt.Title)
+	}
+}
+
+func TestClaimKnownFromElsewhereIsSaid(t *testing.T) {
+	b := newBench(t)
+	p := b.open(t)
+	_, err := p.Ingest(t.Context(), strings.NewReader(claudeSays(b.repo, says...)), "a")
+	require.NoError(t, err)
+	in, err := p.Ingest(t.Context(), strings.NewReader(claudeSays("/somewhere/else", says...)), "b")
+	require.NoError(t, err)
+	require.Len(t, in.Elsewhere, 4)
 }
 
 func TestFolderThatIsNoStore(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"github.com/dalkkak/dkgraph/events"
 	"github.com/dalkkak/dkgraph/graph"
@@ -115,6 +116,23 @@ func (p *Projector) load(id events.ID) (*verifying, error) {
 	return &c, err
 }
 
+// folder is the absolute folder a claim was made in, as text, or "".
+func (c *verifying) folder() string {
+	cwd := c.claim.CWD
+	if seen := c.node.Seen; seen != nil && seen.CWD != "" {
+		switch {
+		case cwd == "":
+			return seen.CWD
+		case !filepath.IsAbs(cwd):
+			return filepath.Join(seen.CWD, cwd)
+		}
+	}
+	if !filepath.IsAbs(cwd) {
+		return ""
+	}
+	return cwd
+}
+
 // optional makes nil of what is not found.
 func optional(n graph.Node, err error) (*graph.Node, error) {
 	if errors.Is(err, graph.ErrNotFound) {
@@ -145,7 +163,7 @@ func (p *Projector) decide(ctx context.Context, c *verifying) error {
 			return err
 		}
 	}
-	c.facts = rules.NewFacts(c.claim)
+	c.facts = rules.NewFacts(c.claim, c.folder())
 	d := p.set.Gate(c.facts)
 	raw, digest, err := c.facts.Encode()
 	if err != nil {
@@ -189,7 +207,7 @@ func (p *Projector) conclude(ctx context.Context, c *verifying, opts VerifyOptio
 			Verdict: events.Unsafe, Reason: c.decided.Reason, Why: c.decided.Why, Rules: c.decided.Rules,
 		})
 	}
-	if c.run == nil || c.receipt != nil || !permittedBy(c.run, c.gate) {
+	if c.run == nil || !permittedBy(c.run, c.gate) || c.restsOn(c.run) {
 		if opts.NoRun {
 			return nil, nil
 		}
@@ -203,6 +221,15 @@ func (p *Projector) conclude(ctx context.Context, c *verifying, opts VerifyOptio
 	}
 	c.facts = c.facts.With(run)
 	return p.issue(ctx, c, p.set.Judge(c.facts))
+}
+
+// restsOn reports whether the receipt that counts was given for a run: that run cannot be the ground of the next one.
+func (c *verifying) restsOn(run *graph.Node) bool {
+	if c.receipt == nil {
+		return false
+	}
+	r, err := graph.Decode[events.Receipt](*c.receipt)
+	return err != nil || r.Run == nil || r.Run.Seq >= run.Seq
 }
 
 func permittedBy(run, gate *graph.Node) bool {
@@ -275,13 +302,14 @@ func (p *Projector) activate(ctx context.Context) error {
 		return err
 	}
 	if last.Ruleset != p.set.Digest() {
-		var drafts []events.Draft
 		for _, pack := range p.set.Packs() {
 			d, err := seal.PackInstalled(pack.Installed())
 			if err != nil {
 				return err
 			}
-			drafts = append(drafts, d)
+			if _, _, err := p.append(ctx, d); err != nil {
+				return err
+			}
 		}
 		a := p.set.Activation()
 		a.After = last.After
@@ -289,7 +317,7 @@ func (p *Projector) activate(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if _, _, err := p.append(ctx, append(drafts, d)...); err != nil {
+		if _, _, err := p.append(ctx, d); err != nil {
 			return err
 		}
 	}

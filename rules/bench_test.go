@@ -16,7 +16,7 @@ func BenchmarkGate(b *testing.B) {
 	for _, command := range []string{"go test ./...", "cd web && npm test", "go test ./... 2>&1 | tail -20", "rm -rf build && go test ./..."} {
 		b.Run(command, func(b *testing.B) {
 			for b.Loop() {
-				s.Gate(rules.NewFacts(events.Claim{ClaimID: "t", Text: "x", Kind: "test", Verify: command}))
+				s.Gate(rules.NewFacts(events.Claim{ClaimID: "t", Text: "x", Kind: "test", Verify: command}, ""))
 			}
 		})
 	}
@@ -28,7 +28,7 @@ func BenchmarkJudge(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	f := rules.NewFacts(events.Claim{ClaimID: "t", Text: "x", Kind: "test", Verify: "go test ./..."})
+	f := rules.NewFacts(events.Claim{ClaimID: "t", Text: "x", Kind: "test", Verify: "go test ./..."}, "")
 	f = f.With(events.Run{Check: "command", Tests: &events.Tests{Framework: "go test", Run: 3, Passed: 3, Counted: true}})
 	for b.Loop() {
 		s.Judge(f)

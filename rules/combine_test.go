@@ -143,6 +143,8 @@ func TestFaultsHavePlaces(t *testing.T) {
 		"pack: a/b\nversion: 1.0.0\nfacts: dk.facts/v1\nrules:\n- {id: r, phase: gate, effect: deny, reason: x, when: 'run.exit == 0'}":                                                                 "the gate decides before anything ran",
 		"pack: a/b\nversion: 1.0.0\nfacts: dk.facts/v1\nrules:\n- {id: r, phase: gate, effect: deny, reason: x, when: 'params.nope'}":                                                                   "undefined field 'nope'",
 		"pack: a/b\nversion: 1.0.0\nfacts: dk.facts/v1\nrules:\n- {id: r, phase: gate, effect: deny, reason: x, when: 'claim.text.matches(\"(\")'}":                                                     "matches",
+		"pack: a/b\nversion: 1.0.0\nfacts: dk.facts/v1\nvariables:\n" + doubling(20) + "rules:\n- {id: r, phase: gate, effect: deny, reason: x, when: 'true'}":                                          "a text without end",
+		"pack: a/b\nversion: 1.0.0\nfacts: dk.facts/v1\nrules:\n- {id: r, phase: gate, effect: deny, reason: x, when: 'claim.text.replace(\"a\", \"aa\") == \"\"'}":                                     "replace",
 		"pack: a/b\nversion: 1.0.0\nfacts: dk.facts/v1\nrules:\n- {id: r, phase: gate, effect: deny, reason: x, when: 'now() > 0'}":                                                                     "undeclared reference to 'now'",
 		"pack: a/b\nversion: 1.0.0\nfacts: dk.facts/v1\nvariables:\n- {name: a, expr: 'variables.b'}\n- {name: b, expr: 'true'}\nrules:\n- {id: r, phase: gate, effect: deny, reason: x, when: 'true'}": "undefined field 'b'",
 	} {
@@ -153,6 +155,15 @@ func TestFaultsHavePlaces(t *testing.T) {
 		require.Positive(t, d[0].Line)
 		require.Positive(t, d[0].Col)
 	}
+}
+
+// doubling makes variables each of which is the one before twice.
+func doubling(n int) string {
+	text := "- {name: v0, expr: claim.text}\n"
+	for i := range n {
+		text += fmt.Sprintf("- {name: v%d, expr: 'variables.v%d + variables.v%d'}\n", i+1, i, i)
+	}
+	return text
 }
 
 func FuzzParsePack(f *testing.F) {

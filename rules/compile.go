@@ -1,12 +1,14 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/google/cel-go/cel"
 	celast "github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/ext"
@@ -29,6 +31,9 @@ type expression struct {
 	usesCall bool // reads `call`, itself or through a variable
 	roots    []string
 	vars     []string // variables it names
+
+	concats   int    // + that it evaluates, through variables too
+	unbounded string // a function of growing that it calls
 }
 
 // A variable is a named expression of a pack, worked out at most once for each evaluation.
@@ -146,7 +151,7 @@ func paramValue(n *yaml.Node) (*types.Type, ref.Val, error) {
 
 // compileVariables compiles each variable in turn: it sees those above it.
 func (c *compiler) compileVariables(files []variableFile) {
-	for i, vf := range files {
+	for _, vf := range files {
 		name := vf.Name.Text
 		if !wordPattern.MatchString(name) || c.byName[name] != nil {
 			c.d.add(vf.Name.Line, vf.Name.Col, "", "variable %q: want a new name like this_one", name)
@@ -162,7 +167,6 @@ func (c *compiler) compileVariables(files []variableFile) {
 		c.pack.variableType.add(name, expr.ast.OutputType(), func(o *object) (ref.Val, error) {
 			return c.pack.variables[o.typ.byName[name].index].expr.eval(o.frame)
 		})
-		_ = i
 	}
 }
 
@@ -280,8 +284,19 @@ func (c *compiler) compile(rule string, t text, want *types.Type) *expression {
 	}
 	e := &expression{text: t, env: c.env, ast: ast, program: program}
 	c.findNames(e)
+	if e.unbounded != "" || e.concats > maxConcats {
+		c.d.add(t.Line, t.Col, rule, "the expression can build a text without end: %s", cmp.Or(e.unbounded, "too many +"))
+		return nil
+	}
 	return e
 }
+
+// maxConcats bounds how many + an expression evaluates, those of its variables included: doubling a text forty times
+// would take all memory there is.
+const maxConcats = 64
+
+// growing are functions whose result has no bound in the length of what they are given.
+var growing = []string{"replace", "format", "quote"}
 
 // findNames lists what an expression reads.
 func (c *compiler) findNames(e *expression) {
@@ -293,12 +308,20 @@ func (c *compiler) findNames(e *expression) {
 				e.roots = append(e.roots, name)
 			}
 			e.usesCall = e.usesCall || name == "call"
+		case celast.CallKind:
+			switch fn := x.AsCall().FunctionName(); {
+			case fn == operators.Add:
+				e.concats++
+			case slices.Contains(growing, fn):
+				e.unbounded = fn
+			}
 		case celast.SelectKind:
 			s := x.AsSelect()
 			if s.Operand().Kind() == celast.IdentKind && s.Operand().AsIdent() == "variables" {
 				e.vars = append(e.vars, s.FieldName())
 				if v := c.byName[s.FieldName()]; v != nil {
 					e.usesCall = e.usesCall || v.expr.usesCall
+					e.concats += v.expr.concats
 				}
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,8 +22,12 @@ const (
 	CheckFile    = "file"
 )
 
-// maxPattern bounds a regular expression of a claim, in bytes: it is hostile input and cannot be interrupted.
-const maxPattern = 1 << 10
+// Bounds on a regular expression of a claim, in bytes and in steps of its program: it is hostile input and cannot be
+// interrupted.
+const (
+	maxPattern = 1 << 10
+	maxProgram = 500
+)
 
 // An Expect is what a claim says will be found. What is not understood is never guessed: such a claim is unrunnable.
 type Expect struct {
@@ -51,6 +56,9 @@ type FileExpect struct {
 	SHA256   string `json:"sha256,omitempty"`
 	MinBytes *int64 `json:"min_bytes,omitempty"`
 	Type     string `json:"type,omitempty"` // file, dir; "" is either
+	Place    string `json:"place"`          // where the path leads, by its text: see shell.Place
+
+	named bool // the path stands by itself, with no command around it
 }
 
 // expectObject is the object form of `expect` in a marker.
@@ -93,15 +101,17 @@ func parseExpect(c events.Claim) Expect {
 		return Expect{Problem: err.Error()}
 	}
 	e.Understood = true
-	if e.Exit == nil && (e.empty() || slices.Contains(statusKinds, c.Kind)) {
-		zero := int64(0)
-		e.Exit = &zero
-	}
 	return e
 }
 
-// statusKinds are the claims that say "it succeeds", whatever else they say.
-var statusKinds = []string{"test", "build", "lint", "typecheck"}
+// defaultExit asks for success where a command is run and no exit status is named: whatever else a claim says of its
+// output or of a file, it does not say that the command failed.
+func (f *Facts) defaultExit() {
+	if e := &f.Claim.Expect; e.Understood && e.Exit == nil && f.Claim.Check == CheckCommand {
+		zero := int64(0)
+		e.Exit = &zero
+	}
+}
 
 func (e Expect) empty() bool {
 	return e.Exit == nil && len(e.Output) == 0 && e.File == nil && e.TestsPassed == nil && e.MinTests == nil
@@ -170,7 +180,7 @@ func readExpectObject(raw json.RawMessage) (Expect, error) {
 			e.Output = append(e.Output, OutputExpect{What: what, Want: want})
 		}
 	}
-	f := FileExpect{Path: o.File, Exists: o.Exists, SHA256: o.SHA256, MinBytes: o.MinBytes}
+	f := FileExpect{Path: o.File, Exists: o.Exists, SHA256: strings.ToLower(o.SHA256), MinBytes: o.MinBytes}
 	if o.Contains != nil {
 		f.Contains = *o.Contains
 	}
@@ -198,18 +208,33 @@ func (e Expect) check() error {
 			}
 		}
 	}
-	if e.File != nil {
-		return checkPattern(e.File.Matches)
+	if e.File == nil {
+		return nil
 	}
-	return nil
+	if s := e.File.SHA256; s != "" && !sha256Pattern.MatchString(s) {
+		return fmt.Errorf("sha256 %q has not 64 hexadecimal digits", s)
+	}
+	return checkPattern(e.File.Matches)
 }
+
+var sha256Pattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
 func checkPattern(p string) error {
 	if len(p) > maxPattern {
 		return fmt.Errorf("the pattern has %d bytes, the limit is %d", len(p), maxPattern)
 	}
-	_, err := regexp.Compile(p)
-	return err
+	re, err := syntax.Parse(p, syntax.Perl)
+	if err != nil {
+		return err
+	}
+	prog, err := syntax.Compile(re.Simplify())
+	if err != nil {
+		return err
+	}
+	if len(prog.Inst) > maxProgram {
+		return fmt.Errorf("the pattern is too costly: %d steps, the limit is %d", len(prog.Inst), maxProgram)
+	}
+	return nil
 }
 
 // asFileCheck finds the path of a claim about a file and, where the command does no more than look at that path, lets
@@ -220,8 +245,14 @@ func (f *Facts) asFileCheck() {
 		return
 	}
 	look, pure := f.pathOf()
+	if pure && look.named && e.Exit != nil && *e.Exit != 0 {
+		*e = Expect{Problem: "a path has no exit status"}
+		return
+	}
+	// A look at a path answers for itself only when nothing else is asked of the command.
+	pure = pure && len(e.Output) == 0 && (e.Exit == nil || *e.Exit == 0) && e.TestsPassed == nil && e.MinTests == nil
 	if e.File == nil {
-		if look.Path == "" && !pure {
+		if !pure {
 			return // a command such as grep; its status decides
 		}
 		e.File = &FileExpect{}
@@ -234,6 +265,7 @@ func (f *Facts) asFileCheck() {
 		return
 	}
 	e.File.adopt(look)
+	e.File.Place = shell.Place(f.root, e.File.Path)
 	if pure {
 		f.Claim.Check = CheckFile
 		e.Exit = nil
@@ -266,10 +298,10 @@ func (f *FileExpect) adopt(look FileExpect) {
 func (f *Facts) pathOf() (look FileExpect, pure bool) {
 	verify := strings.TrimSpace(f.Claim.Verify)
 	if verify == "" {
-		return FileExpect{}, true
+		return FileExpect{named: true}, true
 	}
 	if f.Claim.Kind == CheckFile && isBarePath(verify, f.Command.Calls) {
-		return FileExpect{Path: verify}, true
+		return FileExpect{Path: verify, named: true}, true
 	}
 	c := f.Command
 	if c.Parsed && len(c.Calls) == 1 && len(c.Calls[0].Redirs) == 0 && c.Plan != nil && c.Plan.Op == shell.OpRun {

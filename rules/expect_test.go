@@ -2,6 +2,7 @@ package rules_test
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -11,7 +12,7 @@ import (
 )
 
 func factsOf(kind, verify, expect string) rules.Facts {
-	return rules.NewFacts(events.Claim{ClaimID: "t1", Text: "x", Kind: kind, Verify: verify, Expect: json.RawMessage(expect)})
+	return rules.NewFacts(events.Claim{ClaimID: "t1", Text: "x", Kind: kind, Verify: verify, Expect: json.RawMessage(expect)}, "")
 }
 
 // What an expectation says, and that nothing is guessed.
@@ -24,20 +25,20 @@ func TestExpect(t *testing.T) {
 		{"test", "go test", `"exit 1"`, `{"understood":true,"exit":1}`},
 		{"test", "go test", `" 0 "`, `{"understood":true,"exit":0}`},
 		{"test", "go test", `""`, `{"understood":true,"exit":0}`},
-		{"command", "x", `"contains: ok"`, `{"understood":true,"output":[{"what":"output_contains","want":"ok"}]}`},
+		{"command", "x", `"contains: ok"`, `{"understood":true,"exit":0,"output":[{"what":"output_contains","want":"ok"}]}`},
 		{"test", "x", `"contains: ok"`, `{"understood":true,"exit":0,"output":[{"what":"output_contains","want":"ok"}]}`},
-		{"command", "x", `"matches: ^ok$"`, `{"understood":true,"output":[{"what":"output_matches","want":"^ok$"}]}`},
+		{"command", "x", `"matches: ^ok$"`, `{"understood":true,"exit":0,"output":[{"what":"output_matches","want":"^ok$"}]}`},
 		{"command", "x", `{"exit":2,"stderr_contains":["a","b"]}`, `{"understood":true,"exit":2,"output":[{"what":"stderr_contains","want":"a"},{"what":"stderr_contains","want":"b"}]}`},
 		{"test", "x", `{"min_tests":3}`, `{"understood":true,"exit":0,"min_tests":3}`},
-		{"command", "make", `{"file":"out.txt","min_bytes":1}`, `{"understood":true,"file":{"path":"out.txt","exists":true,"min_bytes":1}}`},
-		{"file", "a.md", `"exists"`, `{"understood":true,"file":{"path":"a.md","exists":true}}`},
-		{"file", "a.md", `"absent"`, `{"understood":true,"file":{"path":"a.md","exists":false}}`},
-		{"file", "a.md", `"contains: hi"`, `{"understood":true,"file":{"path":"a.md","exists":true,"contains":"hi"}}`},
-		{"file", "scripts/run.sh", ``, `{"understood":true,"file":{"path":"scripts/run.sh","exists":true}}`},
-		{"file", "test -s a.md", ``, `{"understood":true,"file":{"path":"a.md","exists":true,"min_bytes":1}}`},
-		{"file", "test ! -e a.md", ``, `{"understood":true,"file":{"path":"a.md","exists":false}}`},
-		{"file", "[ -d docs ]", ``, `{"understood":true,"file":{"path":"docs","exists":true,"type":"dir"}}`},
-		{"file", "test -f a.md", `"absent"`, `{"understood":true,"file":{"path":"a.md","exists":false,"type":"file"}}`},
+		{"command", "make", `{"file":"out.txt","min_bytes":1}`, `{"understood":true,"exit":0,"file":{"path":"out.txt","exists":true,"min_bytes":1,"place":"repo"}}`},
+		{"file", "a.md", `"exists"`, `{"understood":true,"file":{"path":"a.md","exists":true,"place":"repo"}}`},
+		{"file", "a.md", `"absent"`, `{"understood":true,"file":{"path":"a.md","exists":false,"place":"repo"}}`},
+		{"file", "a.md", `"contains: hi"`, `{"understood":true,"file":{"path":"a.md","exists":true,"contains":"hi","place":"repo"}}`},
+		{"file", "scripts/run.sh", ``, `{"understood":true,"file":{"path":"scripts/run.sh","exists":true,"place":"repo"}}`},
+		{"file", "test -s a.md", ``, `{"understood":true,"file":{"path":"a.md","exists":true,"min_bytes":1,"place":"repo"}}`},
+		{"file", "test ! -e a.md", ``, `{"understood":true,"file":{"path":"a.md","exists":false,"place":"repo"}}`},
+		{"file", "[ -d docs ]", ``, `{"understood":true,"file":{"path":"docs","exists":true,"type":"dir","place":"repo"}}`},
+		{"file", "test -f a.md", `"absent"`, `{"understood":true,"file":{"path":"a.md","exists":false,"type":"file","place":"repo"}}`},
 		{"file", "grep -q x a.md", ``, `{"understood":true,"exit":0}`},
 	} {
 		f := factsOf(c.kind, c.verify, c.expect)
@@ -51,7 +52,7 @@ func TestExpectNotUnderstood(t *testing.T) {
 	for _, expect := range []string{
 		`"success"`, `"0 failures"`, `"all tests pass"`, `"exit zero"`, `"contains:"`, `"matches: ("`, `true`, `1.5`, `[0]`, `{}`,
 		`{"exit":"0"}`, `{"exit_code":0}`, `{"stdout_contains":""}`, `{"output_matches":"("}`, `{"stdout_contains":[1]}`,
-		`{"file":"a","matches":"("}`, `"exists"`, `{"exists":true}`,
+		`{"file":"a","matches":"("}`, `{"file":"a","sha256":"12"}`, `{"output_matches":"(a?){900}b$"}`, `"exists"`, `{"exists":true}`,
 	} {
 		f := factsOf("command", "make check", expect)
 		require.Falsef(t, f.Claim.Expect.Understood, "%s", expect)
@@ -72,6 +73,14 @@ func TestFileChecksRunNothing(t *testing.T) {
 		f := factsOf("file", verify, `{"file":"a.md"}`)
 		require.Equalf(t, want, f.Claim.Check, "%q", verify)
 	}
+	for verify, expect := range map[string]string{
+		"cat a.md": `"contains: x"`, "test -e a.md": `1`, "ls a.md": `{"file":"a.md","output_contains":"a"}`, "go test ./...": `{"file":"go.mod"}`,
+	} {
+		f := factsOf("file", verify, strings.Replace(expect, `"contains: x"`, `{"file":"a.md","output_contains":"x"}`, 1))
+		require.Equalf(t, rules.CheckCommand, f.Claim.Check, "%s %s: something else is asked than what the path holds", verify, expect)
+		require.NotNil(t, f.Claim.Expect.Exit)
+	}
+	require.False(t, factsOf("file", "a.md", "1").Claim.Expect.Understood, "a path has no exit status")
 	require.Equal(t, rules.CheckCommand, factsOf("command", "./run.sh", `{"file":"a.md"}`).Claim.Check, "a command is no path")
 	require.Equal(t, rules.CheckCommand, factsOf("command", "run.sh", `{"file":"a.md"}`).Claim.Check)
 }

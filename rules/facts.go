@@ -20,6 +20,8 @@ type Facts struct {
 	Command shell.Analysis `json:"command"` // what the text of the command says; no calls when the store checks a file itself
 	Run     *events.Run    `json:"run"`     // not recorded in the gate
 	Files   []events.File  `json:"files"`   // what the store found at the claimed paths
+
+	root string // absolute paths under it count as the repository's
 }
 
 // ClaimFacts are a claim as rules see it.
@@ -34,14 +36,16 @@ type ClaimFacts struct {
 	Expect Expect   `json:"expect"`
 }
 
-// NewFacts returns the facts that a claim alone gives: those of the gate.
-func NewFacts(c events.Claim) Facts {
-	f := Facts{Claim: ClaimFacts{
+// NewFacts returns the facts that a claim alone gives: those of the gate. cwd is the folder where the claim was made, ""
+// if it is not known; it is used as text, to understand absolute paths.
+func NewFacts(c events.Claim, cwd string) Facts {
+	f := Facts{root: cwd, Claim: ClaimFacts{
 		ID: c.ClaimID, Text: c.Text, Kind: c.Kind, Verify: c.Verify, CWD: c.CWD, About: c.About, Check: CheckCommand,
 	}}
-	f.Command = shell.Analyse(c.Verify)
+	f.Command = shell.AnalyseIn(cwd, c.Verify)
 	f.Claim.Expect = parseExpect(c)
 	f.asFileCheck()
+	f.defaultExit()
 	return f
 }
 

@@ -15,8 +15,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// MaxPackBytes bounds the source of a pack.
-const MaxPackBytes = 1 << 20
+// MaxPackBytes bounds the source of a pack. Its source is kept in one event.
+const MaxPackBytes = 256 << 10
 
 // Phases of a rule.
 const (
@@ -69,7 +69,7 @@ type Test struct {
 	yaml map[string]any
 }
 
-// An expression is CEL text with its place in the file.
+// A text is a scalar of the file with its place.
 type text struct {
 	Text      string
 	Line, Col int

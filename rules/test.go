@@ -72,7 +72,7 @@ func (t Test) facts() (Facts, error) {
 		claim.Verify = text
 		delete(given, "command")
 	}
-	f := NewFacts(claim)
+	f := NewFacts(claim, "")
 	raw, err := json.Marshal(given)
 	if err != nil {
 		return f, err

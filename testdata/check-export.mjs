@@ -16,7 +16,7 @@ lines.forEach((line, i) => {
   if (e.seq !== i + 1 || e.prev !== prev) die(`event ${i + 1}: broken sequence or chain`);
   if (e.seal) {
     const payload = line.slice(line.indexOf('"payload":') + 10, line.lastIndexOf(',"seal":'));
-    const signed = ['dkgraph seal v1', genesis.origin, e.kind, e.seal.subject ?? '-', e.seal.ruleset ?? '-', sha(payload).toString('hex'), ''].join('\n');
+    const signed = ['dkgraph seal v1', genesis.origin, e.kind, e.origin, e.seal.subject ?? '-', e.seal.ruleset ?? '-', sha(payload).toString('hex'), ''].join('\n');
     if (!verify(null, Buffer.from(signed), key, Buffer.from(e.seal.sig, 'base64'))) die(`event ${e.seq}: false seal`);
   } else if (/^(pack|rules|gate|run|receipt)\./.test(e.kind)) die(`event ${e.seq}: no seal`);
   prev = leaf.toString('hex');

@@ -74,8 +74,7 @@ func (a *app) demo(ctx context.Context, keep bool) (err error) {
 		a.err.printf("dk verify session.jsonl\n\n")
 	}
 	verr := a.verify(ctx, []string{session}, verifyFlags{roots: []string{repo}})
-	var negative negativeError
-	if verr != nil && !errors.As(verr, &negative) {
+	if verr != nil && !errors.Is(verr, negativeError{}) {
 		return verr
 	}
 	return a.demoWhy(ctx, dir, session, keep)

@@ -2,11 +2,13 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -68,10 +70,8 @@ func (a *app) gate(args []string, f gateFlags) error {
 	if len(args) == 0 {
 		return withHint(errors.New("no command named"), "dk gate 'go test ./... | tail -5'")
 	}
-	if f.cwd != "" {
-		if info, err := os.Stat(f.cwd); err != nil || !info.IsDir() {
-			return fmt.Errorf("--cwd %s: no such folder", f.cwd)
-		}
+	if f.cwd, err = gateFolder(f.cwd); err != nil {
+		return err
 	}
 	line := decide(set, commandText(args), f)
 	if a.json {
@@ -79,7 +79,21 @@ func (a *app) gate(args []string, f gateFlags) error {
 	} else {
 		a.printDecision(line)
 	}
-	return errors.Join(err, negativeIf(line.Decision != "allow"))
+	if err != nil {
+		return err
+	}
+	return negativeIf(line.Decision != "allow")
+}
+
+// gateFolder is the folder as text that absolute paths are understood by.
+func gateFolder(cwd string) (string, error) {
+	if cwd == "" {
+		return "", nil
+	}
+	if info, err := os.Stat(cwd); err != nil || !info.IsDir() {
+		return "", withHint(fmt.Errorf("--cwd %s: no such folder", cwd), "name the folder in which the command would run")
+	}
+	return filepath.Abs(cwd)
 }
 
 func (a *app) printDecision(l gateLine) {
@@ -91,7 +105,7 @@ func (a *app) printDecision(l gateLine) {
 }
 
 func decide(set *rules.Ruleset, command string, f gateFlags) gateLine {
-	d := set.Gate(rules.NewFacts(events.Claim{ClaimID: "gate", Text: "dk gate", Kind: f.kind, Verify: command, CWD: f.cwd}))
+	d := set.Gate(rules.NewFacts(events.Claim{ClaimID: "gate", Text: "dk gate", Kind: f.kind, Verify: command}, f.cwd))
 	line := gateLine{Cmd: command, Decision: "refuse", Reason: d.Reason, Why: d.Why, Rules: []string{}}
 	want := "deny"
 	if d.Allow {
@@ -151,6 +165,7 @@ func gateEach(set *rules.Ruleset, in io.Reader, out io.Writer, f gateFlags) erro
 	sc.Buffer(make([]byte, 64<<10), maxGateLine)
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
+	var bad error
 	for n := 1; sc.Scan(); n++ {
 		if strings.TrimSpace(sc.Text()) == "" {
 			continue
@@ -158,17 +173,22 @@ func gateEach(set *rules.Ruleset, in io.Reader, out io.Writer, f gateFlags) erro
 		var l struct {
 			Cmd *string `json:"cmd"`
 		}
+		// Every line gets its answer, in order; one that asks nothing is refused, and named at the end.
+		line := gateLine{Decision: "refuse", Reason: "bad_line", Rules: []string{}}
 		if err := json.Unmarshal(sc.Bytes(), &l); err != nil {
-			return fmt.Errorf("line %d: %w", n, err)
+			bad = cmp.Or(bad, fmt.Errorf("line %d: %w", n, err))
+		} else if l.Cmd == nil {
+			bad = cmp.Or(bad, fmt.Errorf("line %d: no member cmd", n))
+		} else {
+			line = decide(set, *l.Cmd, f)
+			line.Why = ""
 		}
-		if l.Cmd == nil {
-			return fmt.Errorf("line %d: no member cmd", n)
-		}
-		line := decide(set, *l.Cmd, f)
-		line.Why = ""
 		if err := enc.Encode(line); err != nil {
 			return err
 		}
 	}
-	return sc.Err()
+	if err := errors.Join(sc.Err(), bad); err != nil {
+		return withHint(err, `each line is a JSON object such as {"cmd":"go test ./..."}`)
+	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"iter"
 
 	"github.com/spf13/cobra"
@@ -11,6 +12,7 @@ import (
 )
 
 type listFlags struct {
+	what                   string // is listed
 	kind, verdict, session string
 	limit                  int
 }
@@ -27,6 +29,14 @@ func (f *listFlags) verdictFlag(c *cobra.Command) {
 	c.Flags().StringVar(&f.verdict, "verdict", "", "only with this verdict: verified, failed, unsafe, unrunnable, unjudged")
 }
 
+// check refuses a verdict that there is none of, which would only list nothing.
+func (f listFlags) check() error {
+	if f.verdict == "" || f.verdict == "unjudged" || events.Verdict(f.verdict).Valid() {
+		return nil
+	}
+	return withHint(errors.New("no verdict "+f.verdict), "verified, failed, unsafe, unrunnable or unjudged")
+}
+
 func (f listFlags) wants(v events.Verdict) bool {
 	return f.verdict == "" || f.verdict == string(v) || (f.verdict == "unjudged" && v == "")
 }
@@ -36,7 +46,7 @@ func (f listFlags) ofSession(n graph.Node) bool {
 }
 
 func (a *app) claimsCommand() *cobra.Command {
-	var f listFlags
+	f := listFlags{what: "claim"}
 	c := a.jsonFlag(&cobra.Command{
 		Use:     "claims",
 		Short:   "List what agents claimed, with the verdict on each",
@@ -54,7 +64,7 @@ func (a *app) claimsCommand() *cobra.Command {
 }
 
 func (a *app) receiptsCommand() *cobra.Command {
-	var f listFlags
+	f := listFlags{what: "receipt"}
 	c := a.jsonFlag(&cobra.Command{
 		Use:     "receipts",
 		Short:   "List the verdicts issued, superseded ones too",
@@ -73,6 +83,9 @@ func (a *app) receiptsCommand() *cobra.Command {
 
 // listReceipts prints one line a node, as far as the flags want it.
 func (a *app) listReceipts(v *graph.View, f listFlags, nodes iter.Seq2[graph.Node, error], line func(*graph.View, graph.Node) (receiptLine, error)) error {
+	if err := f.check(); err != nil {
+		return err
+	}
 	var lines []receiptLine
 	for n, err := range nodes {
 		if err != nil {
@@ -101,7 +114,7 @@ func (a *app) listReceipts(v *graph.View, f listFlags, nodes iter.Seq2[graph.Nod
 		return a.jsonLines(lines)
 	}
 	a.printReceipts(lines)
-	a.printCount(lines)
+	a.printCount(lines, f.what)
 	return nil
 }
 
@@ -181,9 +194,23 @@ func nodeOf(v *graph.View, n graph.Node) (nodeLine, error) {
 		if err != nil {
 			return line, err
 		}
-		line.Receipts[r.ID.String()] = r.Type
+		if counts, err := countsNow(v, r); err != nil {
+			return line, err
+		} else if counts {
+			line.Receipts[r.ID.String()] = r.Type
+		}
 	}
 	return line, nil
+}
+
+// countsNow reports whether a receipt is the one that counts for its claim, and not one that was superseded.
+func countsNow(v *graph.View, receipt graph.Node) (bool, error) {
+	w, err := v.Why(receipt)
+	if err != nil {
+		return false, err
+	}
+	now, err := v.Receipt(w.Claim.ID)
+	return now.ID == receipt.ID, err
 }
 
 func (a *app) printNode(l nodeLine) error {

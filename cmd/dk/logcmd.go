@@ -59,7 +59,11 @@ func (a *app) printLog(seq iter.Seq2[events.Record, error], f logFlags) error {
 			continue
 		}
 		if a.json {
-			a.out.printf("%s\n", rec.Line())
+			line := string(rec.Line())
+			if a.out.tty { // elsewhere the bytes that are hashed
+				line = escapeControls(line)
+			}
+			a.out.printf("%s\n", line)
 			continue
 		}
 		seal := " "

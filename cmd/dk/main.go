@@ -42,11 +42,13 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
-	var negative negativeError
+	if a.out.err != nil { // whoever reads got less than all of it
+		err = fmt.Errorf("write: %w", a.out.err)
+	}
 	switch {
 	case err == nil:
 		return 0
-	case errors.As(err, &negative):
+	case errors.Is(err, negativeError{}):
 		return 1
 	}
 	for line := range strings.Lines(err.Error()) {
@@ -66,7 +68,8 @@ type app struct {
 	json     bool
 }
 
-// negativeError ends the program with status 1: everything worked, and the answer is no.
+// negativeError ends the program with status 1: everything worked, and the answer is no. It is returned by itself, never
+// joined to another error: what could not be done comes first.
 type negativeError struct{}
 
 func (negativeError) Error() string { return "negative verdict" }
@@ -110,6 +113,10 @@ func hintFor(err error) string {
 		return "put the newer log back; to accept the loss, remove checkpoint, checkpoint.1 and graph from the store"
 	case errors.Is(err, projections.ErrNotStore):
 		return "name an empty or a new folder with --store DIR"
+	case errors.Is(err, projections.ErrStoreInRoot):
+		return "name another store with --store DIR, or a narrower --root DIR"
+	case strings.HasPrefix(err.Error(), "unknown command"):
+		return "dk --help lists the verbs"
 	case damaged(err):
 		return "the log was damaged or edited: dk audit says where; nothing is recorded until it is restored"
 	}

@@ -30,7 +30,10 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("REPO", repo)
 			e.Setenv("HOME", filepath.Join(e.WorkDir, "home"))
-			e.Setenv("DK_STORE", filepath.Join(e.WorkDir, "store"))
+			store := e.WorkDir + ".store" // beside the folder in which commands run, never in it
+			e.Setenv("STORE", store)
+			e.Setenv("DK_STORE", store)
+			e.Defer(func() { _ = os.RemoveAll(store) })
 			for k, v := range env {
 				e.Setenv(k, v)
 			}

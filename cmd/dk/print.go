@@ -7,6 +7,7 @@ import (
 	"os"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/dalkkak/dkgraph/events"
@@ -17,6 +18,7 @@ type printer struct {
 	w     io.Writer
 	color bool
 	tty   bool
+	err   error // the first one of writing; see run
 }
 
 func newPrinter(w io.Writer) *printer {
@@ -29,14 +31,47 @@ func newPrinter(w io.Writer) *printer {
 	return p
 }
 
-// printf writes; an error of stdout is found by whoever reads it.
-func (p *printer) printf(format string, args ...any) { _, _ = fmt.Fprintf(p.w, format, args...) }
+func (p *printer) printf(format string, args ...any) {
+	if _, err := fmt.Fprintf(p.w, format, args...); err != nil && p.err == nil {
+		p.err = err
+	}
+}
 
-// jsonLine writes v as one line of JSON.
+// jsonLine writes v as one line of JSON. Characters that could steer a terminal are escaped: they can only stand in texts.
 func (p *printer) jsonLine(v any) error {
-	enc := json.NewEncoder(p.w)
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	return enc.Encode(v)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	p.printf("%s", escapeControls(b.String()))
+	return p.err
+}
+
+// escapeControls writes control and direction characters as JSON does, the line end aside.
+func escapeControls(s string) string {
+	if strings.IndexFunc(s, steers) < 0 {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case !steers(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			hi, lo := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, hi, lo)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}
+
+// steers reports characters that a terminal may act on, or that change how text around them is shown.
+func steers(r rune) bool {
+	return r != '\n' && (unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp))
 }
 
 // Colours by name, as SGR codes.
@@ -80,7 +115,7 @@ func clean(s string) string {
 		switch {
 		case r == '\n' || r == '\t' || r == '\r':
 			return ' '
-		case unicode.IsControl(r), unicode.Is(unicode.Cf, r):
+		case steers(r):
 			return -1
 		}
 		return r

@@ -107,12 +107,12 @@ func (a *app) printReceipts(lines []receiptLine) {
 }
 
 // printCount says how many there were of each verdict.
-func (a *app) printCount(lines []receiptLine) {
+func (a *app) printCount(lines []receiptLine, what string) {
 	counts := make(map[events.Verdict]int)
 	for _, l := range lines {
 		counts[l.Verdict]++
 	}
-	text := plural(len(lines), "claim")
+	text := plural(len(lines), what)
 	sep := ": "
 	for _, v := range []events.Verdict{events.Verified, events.Failed, events.Unsafe, events.Unrunnable} {
 		if counts[v] > 0 {

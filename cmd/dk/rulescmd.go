@@ -13,6 +13,10 @@ func (a *app) rulesCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rules",
 		Short: "Check rule packs",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return withHint(errors.New("say what to do with rules"), "dk rules check FILE, dk rules list")
+		},
 	}
 	c.AddCommand(a.rulesCheckCommand(), a.rulesListCommand())
 	return c

@@ -74,7 +74,7 @@ func loadPacks(files []string) ([]*rules.Pack, error) {
 	for i, file := range files {
 		src, err := os.ReadFile(file)
 		if err != nil {
-			return nil, err
+			return nil, withHint(err, "--rules names a rule pack, a YAML file; dk rules check FILE checks one")
 		}
 		if packs[i], err = rules.ParsePack(file, src); err != nil {
 			return nil, withHint(err, "dk rules check %s", file)

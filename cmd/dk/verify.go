@@ -68,7 +68,10 @@ func (a *app) verify(ctx context.Context, files []string, f verifyFlags) error {
 		return err
 	}
 	lines, err := a.verifyFiles(ctx, p, files, f)
-	return errors.Join(err, p.Close(), negativeIf(err == nil && negative(lines)))
+	if err := errors.Join(err, p.Close()); err != nil {
+		return err
+	}
+	return negativeIf(negative(lines))
 }
 
 func negativeIf(no bool) error {
@@ -99,7 +102,7 @@ func (a *app) verifyFiles(ctx context.Context, p *projections.Projector, files [
 func (a *app) printVerified(lines []receiptLine) error {
 	if !a.json {
 		a.printReceipts(lines)
-		a.printCount(lines)
+		a.printCount(lines, "claim")
 		return nil
 	}
 	for _, l := range lines {
@@ -187,6 +190,9 @@ func (a *app) reportIngested(file string, in projections.Ingested) {
 	}
 	if n := in.Stats.Ignored; n > 0 {
 		a.err.printf("%s: %s ignored, each for a reason (dk log --kind marker.ignored)\n", file, plural(int(n), "look-alike")+" of a marker")
+	}
+	if n := len(in.Elsewhere); n > 0 {
+		a.err.printf("%s: %s known from another folder; the receipt is about that one (dk why shows it)\n", file, plural(n, "claim"))
 	}
 	for _, r := range in.Refused {
 		a.err.printf("%s: not recorded: %s\n", file, clean(r))

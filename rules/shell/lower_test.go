@@ -189,7 +189,7 @@ func TestRefusalPosition(t *testing.T) {
 func TestSalvage(t *testing.T) {
 	for text, want := range map[string]string{
 		"for f in *; do rm $f; done":          "delete",
-		"echo $(git push)":                    "network_write",
+		"echo $(git push)":                    "publish",
 		"if true; then docker run x; fi":      "container",
 		"f() { sudo ls; }; f":                 "privilege",
 		"bash -c 'for x in a; do rm x; done'": "delete",
@@ -266,7 +266,7 @@ func TestFacts(t *testing.T) {
 
 	require.Equal(t, "git stash list", one("git --no-pager stash list").Command)
 	require.Equal(t, []string{"vcs_write"}, one("git stash").Effects)
-	require.Equal(t, []string{"network_write"}, one("git push origin main").Effects)
+	require.Equal(t, []string{"publish"}, one("git push origin main").Effects)
 	require.Equal(t, "test:unit", one("npm run test:unit").Script)
 	require.Equal(t, "./scripts/test.sh", one("./scripts/test.sh").Script)
 	require.Equal(t, "unknown", one("frobnicate --all").Class)

@@ -12,6 +12,10 @@ import (
 // placeOrder is from harmless to harmful: a command that may run in several folders has the worst of its places.
 var placeOrder = []string{"null", "artifact", "repo", "tmp", "loopback", "git_dir", "system", "home", "outside", "unknown", "device", "remote", "secret"}
 
+// Place says where a path that is read leads: repo, git_dir, tmp, null, home, secret, system, device, outside, artifact or
+// unknown. Absolute paths under root count as the repository's; root may be "".
+func Place(root, value string) string { return placeOf("read", root, "", value) }
+
 // place says where a path leads from each folder the command may run in.
 func (l *lowerer) place(role, value string) string {
 	worst := ""

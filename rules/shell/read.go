@@ -102,7 +102,7 @@ func (s *spec) mayBeOperand(w word) bool {
 	if len(s.args) == 0 || (s.args[0].role != "read" && s.args[0].role != "exec") {
 		return true
 	}
-	return w.glob || w.fed || strings.ContainsAny(w.text, "./*") || slices.Contains(folders, w.text)
+	return w.glob || w.fed || strings.ContainsAny(w.text, "./*") || strings.HasPrefix(w.text, "test_") || slices.Contains(folders, w.text)
 }
 
 // folders are names that no tool has for a sub-command.

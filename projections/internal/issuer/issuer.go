@@ -30,24 +30,33 @@ func File(store string) string { return filepath.Join(store, "keys", "seal.key")
 // A Key is a key that has not been bound to a log yet.
 type Key struct{ private ed25519.PrivateKey }
 
-// Create makes a key for a new store and writes its file. A file that is there is never overwritten.
+// Create makes a key for a new store and writes its file.
 func Create(store string) (Key, error) {
 	_, private, err := ed25519.GenerateKey(rand.Reader)
 	if err != nil {
 		return Key{}, err
 	}
-	if err := os.MkdirAll(filepath.Dir(File(store)), 0o700); err != nil {
+	name := File(store)
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 		return Key{}, err
 	}
-	f, err := os.OpenFile(File(store), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, fs.ErrExist) {
-		return Load(store) // left by an attempt that ended before the log was created
+	// A key that is there already is of an attempt that was cut short, or somebody else put it there and knows it. It is
+	// set aside, not used and not lost.
+	if err := os.Rename(name, name+".unused"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return Key{}, err
 	}
+	f, err := os.CreateTemp(filepath.Dir(name), ".key-*") // mode 0600
 	if err != nil {
 		return Key{}, err
 	}
 	_, err = f.WriteString(base64.StdEncoding.EncodeToString(private.Seed()) + "\n")
-	return Key{private}, errors.Join(err, f.Sync(), f.Close())
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		return Key{}, errors.Join(err, os.Remove(f.Name()))
+	}
+	return Key{private}, nil
 }
 
 // Load reads the key of a store.

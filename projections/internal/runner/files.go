@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -70,6 +71,7 @@ func lookAt(dir *os.Root, root, cwd string, f *events.File) {
 			f.Error = lookText(err)
 			return
 		}
+		f.Leads = typeOf(info.Mode())
 	}
 	if real, err := filepath.EvalSymlinks(abs); err == nil {
 		f.Abs = real
@@ -106,6 +108,35 @@ func lookText(err error) string {
 		return "leads outside of the granted folder"
 	}
 	return plain(err.Error())
+}
+
+// Read reads a regular file of at most limit bytes, as Look looks at it: it never leaves root.
+func Read(root, cwd, path string, limit int64) ([]byte, error) {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(cwd, path)
+	}
+	name, err := filepath.Rel(root, path)
+	if err != nil || !filepath.IsLocal(name) {
+		return nil, errors.New("lies outside of the granted folder")
+	}
+	dir, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	f, err := dir.OpenFile(name, os.O_RDONLY|openNoWait, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(err, errors.New("is no regular file"))
+	}
+	content, err := io.ReadAll(io.LimitReader(f, limit+1))
+	if err == nil && int64(len(content)) > limit {
+		err = fmt.Errorf("is over %d bytes, too much to search", limit)
+	}
+	return content, err
 }
 
 // hashIn takes the digest of a regular file. It opens without waiting: what was a file a moment ago may be a pipe now.
