@@ -1,10 +1,12 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -41,20 +43,49 @@ func (a *app) log(c *cobra.Command, f logFlags) error {
 	if f.kind != "" && !slices.Contains(events.Kinds(), events.Kind(f.kind)) {
 		return withHint(errors.New("no events of kind "+f.kind), "kinds: %v", events.Kinds())
 	}
+	if f.follow {
+		return a.followLog(c.Context(), f)
+	}
 	return a.read(c.Context(), func(p *projections.Projector, _ *graph.View) error {
-		seq := p.Log().Read(c.Context(), f.from)
-		if f.follow {
-			seq = p.Log().Follow(c.Context(), f.from)
-		}
-		return a.printLog(seq, f)
+		_, err := a.printLog(p.Log().Read(c.Context(), f.from), f)
+		return err
 	})
 }
 
-func (a *app) printLog(seq iter.Seq2[events.Record, error], f logFlags) error {
-	for rec, err := range seq {
-		if err != nil {
+// followEvery is how often a followed log is looked at. Between looks the store is closed, so that others can write.
+const followEvery = 500 * time.Millisecond
+
+func (a *app) followLog(ctx context.Context, f logFlags) error {
+	tick := time.NewTicker(followEvery)
+	defer tick.Stop()
+	for {
+		err := a.read(ctx, func(p *projections.Projector, _ *graph.View) error {
+			next, err := a.printLog(p.Log().Read(ctx, f.from), f)
+			f.from = next
+			return err
+		})
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil && !errors.Is(err, projections.ErrInUse) {
 			return err
 		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// printLog prints events and returns the number of the one that would come next.
+func (a *app) printLog(seq iter.Seq2[events.Record, error], f logFlags) (next uint64, err error) {
+	next = max(f.from, 1)
+	for rec, err := range seq {
+		if err != nil {
+			return next, err
+		}
+		next = rec.Seq() + 1
 		if f.kind != "" && string(rec.Kind()) != f.kind {
 			continue
 		}
@@ -71,8 +102,11 @@ func (a *app) printLog(seq iter.Seq2[events.Record, error], f logFlags) error {
 			seal = "●"
 		}
 		a.out.printf("%6d %s %s %s %s\n", rec.Seq(), rec.Time().Local().Format("01-02 15:04:05"), seal, pad(string(rec.Kind()), 18), summary(rec.Kind(), rec.Payload()))
+		if a.out.err != nil {
+			break // nobody reads any more
+		}
 	}
-	return nil
+	return next, nil
 }
 
 // summary is an event in a few words.

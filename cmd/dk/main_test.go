@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -162,7 +164,52 @@ func change(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.ReplaceAll(text, args[1], args[2])), 0o600))
 }
 
-// Every verb has an example or a long help, and none of them panics without arguments.
+// A followed log shows what another dk writes in the meantime, and is in nobody's way.
+func TestFollowShowsWhatOthersWrite(t *testing.T) {
+	dir := t.TempDir()
+	repo := filepath.Join(dir, "repo")
+	require.NoError(t, os.MkdirAll(repo, 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(repo, "a.txt"), nil, 0o600))
+	session := func(n int) string {
+		texts := make([]any, n+1)
+		for i := range texts {
+			texts[i] = "nothing"
+		}
+		texts[n] = `<dk-verify>{"id":"t1","claim":"x","kind":"file","verify":"a.txt"}</dk-verify>`
+		var out strings.Builder
+		for i, text := range texts {
+			line, err := json.Marshal(transcriptLine(i, text.(string), repo, "s1"))
+			require.NoError(t, err)
+			out.Write(append(line, '\n'))
+		}
+		name := filepath.Join(dir, fmt.Sprintf("s%d.jsonl", n))
+		require.NoError(t, os.WriteFile(name, []byte(out.String()), 0o600))
+		return name
+	}
+	verify := func(n int) {
+		var out, errs strings.Builder
+		args := []string{"--store", filepath.Join(dir, "store"), "verify", "--root", repo, session(n)}
+		require.Equal(t, 0, run(t.Context(), args, strings.NewReader(""), &out, &errs), errs.String())
+	}
+	verify(0)
+	ctx, stop := context.WithCancel(t.Context())
+	r, w := io.Pipe()
+	exit := make(chan int, 1)
+	go func() { // ends with ctx, below
+		exit <- run(ctx, []string{"--store", filepath.Join(dir, "store"), "log", "--follow", "--kind", "receipt.issued"}, strings.NewReader(""), w, io.Discard)
+		_ = w.Close()
+	}()
+	lines := bufio.NewScanner(r)
+	require.True(t, lines.Scan())
+	require.Contains(t, lines.Text(), "verified")
+	verify(1)
+	require.True(t, lines.Scan(), "the receipt that was issued while it followed")
+	stop()
+	require.False(t, lines.Scan())
+	require.Equal(t, 0, <-exit)
+}
+
+// Every verb says in a line what it does, and refuses wrong arguments with a hint.
 func TestEveryVerbHelps(t *testing.T) {
 	a := &app{out: newPrinter(os.Stdout), err: newPrinter(os.Stderr)}
 	for _, c := range a.rootCommand().Commands() {
@@ -172,4 +219,24 @@ func TestEveryVerbHelps(t *testing.T) {
 	require.Equal(t, 2, run(context.Background(), []string{"verify"}, strings.NewReader(""), &out, &errs))
 	require.Contains(t, errs.String(), "hint: ")
 	require.Empty(t, out.String())
+	for _, args := range [][]string{
+		{"nosuch"}, {"claims", "extra"}, {"rules"}, {"rules", "frob"}, {"claims", "--verdict", "bogus"}, {"gate"}, {"why"}, {"show"},
+		{"gate", "--rules", "nosuch.yaml", "x"}, {"gate", "--cwd", "/nosuch", "x"}, {"log", "prove"}, {"log", "check-proof", "x"},
+	} {
+		out.Reset()
+		errs.Reset()
+		code := run(context.Background(), append([]string{"--store", t.TempDir()}, args...), strings.NewReader(""), &out, &errs)
+		require.Equalf(t, 2, code, "%v: %s", args, out.String())
+		require.Containsf(t, errs.String(), "hint: ", "%v", args)
+		require.Emptyf(t, out.String(), "%v", args)
+	}
+}
+
+// What was lost on the way to whoever reads is an error, not a success.
+func TestLostOutputIsAnError(t *testing.T) {
+	var errs strings.Builder
+	r, w := io.Pipe()
+	require.NoError(t, r.Close())
+	require.Equal(t, 2, run(t.Context(), []string{"gate", "go test ./..."}, strings.NewReader(""), w, &errs))
+	require.Contains(t, errs.String(), "write: ")
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"time"
 
 	"github.com/dalkkak/dkgraph/graph"
 	"github.com/dalkkak/dkgraph/projections"
@@ -40,13 +41,31 @@ func defaultStoreHelp() string {
 	return "~/.local/share/dk"
 }
 
-// open opens the store, and creates it on first use.
+// One process has a store open at a time; another waits for it so long, looking so often.
+const (
+	lockWait  = 10 * time.Second
+	lockRetry = 20 * time.Millisecond
+)
+
+// open opens the store, and creates it on first use. It waits a while for another dk to be done with it.
 func (a *app) open(ctx context.Context, opts projections.Options) (*projections.Projector, error) {
 	dir, err := a.storeDir()
 	if err != nil {
 		return nil, err
 	}
-	return projections.Open(ctx, dir, opts)
+	retry := time.NewTicker(lockRetry)
+	defer retry.Stop()
+	for end := time.Now().Add(lockWait); ; {
+		p, err := projections.Open(ctx, dir, opts)
+		if !errors.Is(err, projections.ErrInUse) || time.Now().After(end) {
+			return p, err
+		}
+		select {
+		case <-retry.C:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 }
 
 // read opens a store that must be there already, and gives a view of it.

@@ -151,10 +151,12 @@ type argument struct {
 	repeat bool
 }
 
-const roles = " v read write exec dir stat glob url rev target name script arg prop inner sed awk jq header format makevar list "
-const classes = " check read filter print dir "
-const effectNames = " background config container database delete deploy disk execute install kill mail network network_write " +
-	"overwrite persist privilege publish secret vcs_write power "
+const (
+	roles       = " v read write exec dir stat glob url rev target name script arg prop inner sed awk jq header format makevar list "
+	classes     = " check read filter print dir "
+	effectNames = " background config container database delete deploy disk execute install kill mail network network_write " +
+		"overwrite persist privilege publish secret vcs_write power "
+)
 
 var loadTables = sync.OnceValues(func() (*tables, error) {
 	return readTables(tableFiles)
