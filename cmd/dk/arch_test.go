@@ -40,19 +40,21 @@ var mayImport = map[string][]string{
 
 // doors are the packages that alone import a module.
 var doors = map[string][]string{
-	"github.com/dgraph-io/badger":  {"events/badgerlog", "graph"},
-	"github.com/google/cel-go":     {"rules"},
-	"mvdan.cc/sh":                  {"rules/shell"},
-	"github.com/oklog/ulid":        {"events"},
-	"go.yaml.in/yaml":              {"rules", "rules/shell"},
-	"github.com/spf13/cobra":       {"cmd/dk"},
-	"golang.org/x/sys":             {"projections/internal/runner"},
-	"github.com/stretchr/testify":  {"events/logtest"},
-	"github.com/klauspost":         {},
-	"pgregory.net/rapid":           {},
-	"github.com/rogpeppe":          {},
-	"golang.org/x/sync":            {},
-	"github.com/google/cel-go/cel": {"rules"},
+	"github.com/dgraph-io/badger":   {"events/badgerlog", "graph"},
+	"github.com/google/cel-go":      {"rules"},
+	"mvdan.cc/sh":                   {"rules/shell"},
+	"github.com/oklog/ulid":         {"events"},
+	"go.yaml.in/yaml":               {"rules", "rules/shell"},
+	"github.com/spf13/cobra":        {"cmd/dk"},
+	"golang.org/x/sys":              {"projections/internal/runner"},
+	"github.com/stretchr/testify":   {"events/logtest"},
+	"github.com/klauspost":          {},
+	"pgregory.net/rapid":            {},
+	"github.com/rogpeppe":           {},
+	"golang.org/x/sync":             {},
+	"golang.org/x/mod":              {"events", "events/logtest"},
+	"github.com/in-toto":            {}, // tests alone
+	"github.com/secure-systems-lab": {},
 }
 
 type goPackage struct {

@@ -78,6 +78,7 @@ func (a *app) receiptsCommand() *cobra.Command {
 	})
 	f.add(c, "only for claims of this kind")
 	f.verdictFlag(c)
+	c.AddCommand(a.receiptsExportCommand())
 	return c
 }
 

@@ -220,8 +220,18 @@ func TestEveryVerbHelps(t *testing.T) {
 	require.Contains(t, errs.String(), "hint: ")
 	require.Empty(t, out.String())
 	for _, args := range [][]string{
-		{"nosuch"}, {"claims", "extra"}, {"rules"}, {"rules", "frob"}, {"claims", "--verdict", "bogus"}, {"gate"}, {"why"}, {"show"},
-		{"gate", "--rules", "nosuch.yaml", "x"}, {"gate", "--cwd", "/nosuch", "x"}, {"log", "prove"}, {"log", "check-proof", "x"},
+		{"nosuch"},
+		{"claims", "extra"},
+		{"rules"},
+		{"rules", "frob"},
+		{"claims", "--verdict", "bogus"},
+		{"gate"},
+		{"why"},
+		{"show"},
+		{"gate", "--rules", "nosuch.yaml", "x"},
+		{"gate", "--cwd", "/nosuch", "x"},
+		{"log", "prove"},
+		{"log", "check-proof", "x"},
 	} {
 		out.Reset()
 		errs.Reset()
