@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	"github.com/dalkkak/dkgraph/events"
 )
@@ -41,32 +42,10 @@ func (c *compiler) readTest(rule string, tf testFile) (Test, bool) {
 // facts builds the facts of a test: those of a claim of kind test with the given command, the rest as given. A command
 // that is a text goes through the real analyser.
 func (t Test) facts() (Facts, error) {
-	given := make(map[string]any, len(t.yaml))
-	for k, v := range t.yaml {
-		given[k] = v
-	}
-	claim := events.Claim{ClaimID: "t1", Text: "as claimed", Kind: "test", Verify: "true"}
-	if m, ok := given["claim"].(map[string]any); ok {
-		if k, ok := m["kind"].(string); ok {
-			claim.Kind = k
-		}
-		if v, ok := m["verify"].(string); ok {
-			claim.Verify = v
-		}
-		if e, ok := m["expect"]; ok && !isExpectForm(e) {
-			raw, err := json.Marshal(e)
-			if err != nil {
-				return Facts{}, err
-			}
-			claim.Expect = raw
-			rest := make(map[string]any)
-			for k, v := range m {
-				if k != "expect" {
-					rest[k] = v
-				}
-			}
-			given["claim"] = rest
-		}
+	given := maps.Clone(t.yaml)
+	claim, err := givenClaim(given)
+	if err != nil {
+		return Facts{}, err
 	}
 	if text, ok := given["command"].(string); ok {
 		claim.Verify = text
@@ -86,6 +65,32 @@ func (t Test) facts() (Facts, error) {
 		f.Files = f.Run.Files
 	}
 	return f, nil
+}
+
+// givenClaim makes the claim that facts are derived from. An expectation as a marker has it is taken out of given and goes
+// through the real reader.
+func givenClaim(given map[string]any) (events.Claim, error) {
+	claim := events.Claim{ClaimID: "t1", Text: "as claimed", Kind: "test", Verify: "true"}
+	m, ok := given["claim"].(map[string]any)
+	if !ok {
+		return claim, nil
+	}
+	if k, ok := m["kind"].(string); ok {
+		claim.Kind = k
+	}
+	if v, ok := m["verify"].(string); ok {
+		claim.Verify = v
+	}
+	expect, ok := m["expect"]
+	if !ok || isExpectForm(expect) {
+		return claim, nil
+	}
+	rest := maps.Clone(m)
+	delete(rest, "expect")
+	given["claim"] = rest
+	var err error
+	claim.Expect, err = json.Marshal(expect)
+	return claim, err
 }
 
 // isExpectForm reports whether e is the form of a marker's expect that was already read.

@@ -109,67 +109,72 @@ func (a *app) printLog(seq iter.Seq2[events.Record, error], f logFlags) (next ui
 	return next, nil
 }
 
+// said are the members of payloads that a summary is made of.
+type said struct {
+	ClaimID  string `json:"claim_id"`
+	Text     string `json:"text"`
+	Title    string `json:"title"`
+	NodeType string `json:"node_type"`
+	Decision string `json:"decision"`
+	Verdict  string `json:"verdict"`
+	Reason   string `json:"reason"`
+	Why      string `json:"why"`
+	Problem  string `json:"problem"`
+	Command  string `json:"command"`
+	Exit     *int   `json:"check_exit"`
+	Agent    string `json:"agent"`
+	Session  string `json:"session"`
+	Marker   string `json:"marker"`
+	What     string `json:"what"`
+	Detail   string `json:"detail"`
+	Name     string `json:"name"`
+	Version  string `json:"version"`
+	Ruleset  string `json:"ruleset"`
+	Origin   string `json:"origin"`
+	Kind     string `json:"kind"`
+}
+
 // summary is an event in a few words.
 func summary(kind events.Kind, payload json.RawMessage) string {
-	var p struct {
-		ClaimID  string `json:"claim_id"`
-		Text     string `json:"text"`
-		Title    string `json:"title"`
-		NodeType string `json:"node_type"`
-		Decision string `json:"decision"`
-		Verdict  string `json:"verdict"`
-		Reason   string `json:"reason"`
-		Why      string `json:"why"`
-		Problem  string `json:"problem"`
-		Command  string `json:"command"`
-		Exit     *int   `json:"check_exit"`
-		Agent    string `json:"agent"`
-		Session  string `json:"session"`
-		Marker   string `json:"marker"`
-		What     string `json:"what"`
-		Detail   string `json:"detail"`
-		Name     string `json:"name"`
-		Version  string `json:"version"`
-		Ruleset  string `json:"ruleset"`
-		Origin   string `json:"origin"`
-		Kind     string `json:"kind"`
-	}
+	var p said
 	if err := json.Unmarshal(payload, &p); err != nil {
 		return ""
 	}
-	text := ""
+	return short(p.of(kind), 120)
+}
+
+func (p said) of(kind events.Kind) string {
 	switch kind {
 	case events.KindLogCreated:
-		text = p.Origin
+		return p.Origin
 	case events.KindSessionSeen:
-		text = p.Agent + " " + p.Session
+		return p.Agent + " " + p.Session
 	case events.KindClaimMade:
-		text = p.ClaimID + ": " + p.Text
+		return p.ClaimID + ": " + p.Text
 	case events.KindNodeNoted:
-		text = p.NodeType + ": " + p.Title
+		return p.NodeType + ": " + p.Title
 	case events.KindSummaryNoted:
-		text = p.Kind
+		return p.Kind
 	case events.KindMarkerIgnored:
-		text = p.Marker + ": " + p.Reason + " " + p.Detail
+		return p.Marker + ": " + p.Reason + " " + p.Detail
 	case events.KindTranscriptDamaged:
-		text = p.What + " " + p.Detail
+		return p.What + " " + p.Detail
 	case events.KindPackInstalled:
-		text = p.Name + " " + p.Version
+		return p.Name + " " + p.Version
 	case events.KindRulesActivated:
-		text = p.Ruleset
+		return p.Ruleset
 	case events.KindGateDecided:
-		text = p.Decision + ": " + p.Why
+		return p.Decision + ": " + p.Why
 	case events.KindRunObserved:
-		text = p.Command + " → exit " + exitText(p.Exit)
 		if p.Problem != "" {
-			text = p.Command + " → " + p.Problem
+			return p.Command + " → " + p.Problem
 		}
+		return p.Command + " → exit " + exitText(p.Exit)
 	case events.KindReceiptIssued:
-		text = p.Verdict + ": " + p.Why
-	case events.KindAnnotationAdded:
-		text = p.Text
+		return p.Verdict + ": " + p.Why
+	default:
+		return p.Text
 	}
-	return short(text, 120)
 }
 
 func exitText(n *int) string {
