@@ -2,10 +2,12 @@ package events_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"slices"
 	"strings"
@@ -315,4 +317,89 @@ func FuzzEntry(f *testing.F) {
 		require.NoError(t, err)
 		require.True(t, bytes.Equal(line, rec.Line()))
 	})
+}
+
+// A flaky backend fails every commit from the nth on, after or before it wrote.
+type flaky struct {
+	events.Backend
+	writes bool
+	left   int
+}
+
+var errDisk = errors.New("disk on fire")
+
+func (f *flaky) Append(ctx context.Context, after uint64, entries []events.Entry) error {
+	if f.left--; f.left >= 0 {
+		return f.Backend.Append(ctx, after, entries)
+	}
+	if f.writes {
+		for { // the memory backend refuses one in ten
+			if err := f.Backend.Append(ctx, after, entries); !errors.Is(err, events.ErrConflict) {
+				break
+			}
+		}
+	}
+	return errDisk
+}
+
+// After a commit whose outcome is not known the log takes no more; opened again, the same drafts give one answer, whichever
+// way it went.
+func TestUnknownOutcomeIsResolvedByARetry(t *testing.T) {
+	for _, wrote := range []bool{true, false} {
+		pub, _, err := ed25519.GenerateKey(nil)
+		require.NoError(t, err)
+		store := memlog.NewStore()
+		b := &flaky{Backend: store.Open(), writes: wrote, left: 2}
+		log, err := events.Create(t.Context(), b, events.NewOrigin(time.Now()), pub, events.Options{})
+		require.NoError(t, err)
+		_, _, err = log.Append(t.Context(), logtest.Claim(t, "m", 1))
+		require.NoError(t, err)
+		_, _, err = log.Append(t.Context(), logtest.Claim(t, "m", 2), logtest.Claim(t, "m", 3))
+		require.ErrorIs(t, err, events.ErrUnknownOutcome)
+		require.ErrorIs(t, err, errDisk)
+		_, _, err = log.Append(t.Context(), logtest.Claim(t, "m", 4))
+		require.ErrorIs(t, err, events.ErrUnknownOutcome, "nothing more until it is opened again")
+		require.EqualValues(t, 2, log.Head().Seq)
+		require.NoError(t, log.Close())
+
+		log, err = events.Open(t.Context(), store.Open(), events.Options{})
+		require.NoError(t, err)
+		recs, added, err := log.Append(t.Context(), logtest.Claim(t, "m", 2), logtest.Claim(t, "m", 3))
+		require.NoError(t, err)
+		require.Equal(t, map[bool]int{true: 0, false: 2}[wrote], added)
+		require.EqualValues(t, 3, recs[0].Seq())
+		require.EqualValues(t, 4, recs[1].Seq())
+	}
+}
+
+// A gapped backend leaves an entry out.
+type gapped struct {
+	events.Backend
+	missing uint64
+}
+
+func (g gapped) Read(ctx context.Context, from uint64) iter.Seq2[events.Entry, error] {
+	return func(yield func(events.Entry, error) bool) {
+		for e, err := range g.Backend.Read(ctx, from) {
+			if e.Pos != g.missing && !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+func TestAMissingEventIsNamed(t *testing.T) {
+	w := newWorld(t)
+	w.receipt(t, events.Failed)
+	log, err := events.Open(t.Context(), gapped{w.store.Open(), 3}, events.Options{})
+	require.NoError(t, err)
+	var last uint64
+	for rec, rerr := range log.Read(t.Context(), 1) {
+		if err = rerr; err == nil {
+			last = rec.Seq()
+		}
+	}
+	require.ErrorIs(t, err, events.ErrGap)
+	require.ErrorContains(t, err, "event 3")
+	require.EqualValues(t, 2, last, "nothing is read past the gap")
 }

@@ -34,11 +34,12 @@ type exported struct {
 	Proof      []Hash `json:"proof"`      // that line To is in that tree; the chain ties the lines before to it
 }
 
-// Export writes the events from..to (0 is the end) to w. sign makes the checkpoint of the log's tree.
+// Export writes the events from..to (0 is the end) to w. sign makes the checkpoint of the log's tree. Others may append
+// while it is written; it is as of its beginning.
 func (l *Log) Export(ctx context.Context, w io.Writer, from, to uint64, sign func(Tree) ([]byte, error)) error {
-	head := l.Head().Seq
-	if from, to = max(from, 1), min(to, head); to == 0 {
-		to = head
+	tree := l.Tree() // what is appended from here on is not in the export
+	if from, to = max(from, 1), min(to, tree.Size); to == 0 {
+		to = tree.Size
 	}
 	if from > to {
 		return fmt.Errorf("export: %w: no events from %d to %d", ErrNotFound, from, to)
@@ -56,7 +57,7 @@ func (l *Log) Export(ctx context.Context, w io.Writer, from, to uint64, sign fun
 			return err
 		}
 	}
-	end, err := l.trailer(ctx, from, to, sign)
+	end, err := l.trailer(ctx, from, to, tree, sign)
 	if err != nil {
 		return fmt.Errorf("export: %w", err)
 	}
@@ -64,8 +65,8 @@ func (l *Log) Export(ctx context.Context, w io.Writer, from, to uint64, sign fun
 	return out.Flush()
 }
 
-func (l *Log) trailer(ctx context.Context, from, to uint64, sign func(Tree) ([]byte, error)) ([]byte, error) {
-	p, err := l.Prove(ctx, to)
+func (l *Log) trailer(ctx context.Context, from, to uint64, t Tree, sign func(Tree) ([]byte, error)) ([]byte, error) {
+	p, err := l.proveIn(ctx, to, t)
 	if err != nil {
 		return nil, err
 	}

@@ -132,7 +132,10 @@ type Proof struct {
 
 // Prove returns the proof that event seq is in the tree over the whole log.
 func (l *Log) Prove(ctx context.Context, seq uint64) (Proof, error) {
-	t := l.Tree()
+	return l.proveIn(ctx, seq, l.Tree())
+}
+
+func (l *Log) proveIn(ctx context.Context, seq uint64, t Tree) (Proof, error) {
 	if seq == 0 || seq > t.Size {
 		return Proof{}, &EventError{Seq: seq, Err: ErrNotFound}
 	}

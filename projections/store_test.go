@@ -3,7 +3,9 @@ package projections_test
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -182,6 +184,88 @@ func TestEditedLogShows(t *testing.T) {
 	})
 	_, err := projections.Open(t.Context(), b.store, projections.Options{})
 	require.ErrorIs(t, err, events.ErrUnsealed, "the forged event is the last one: the log does not even open")
+}
+
+// lines reads the lines of a log, as somebody with an editor on the database would.
+func lines(t *testing.T, b bench) []string {
+	p := b.open(t)
+	var out []string
+	for rec, err := range p.Log().Read(t.Context(), 1) {
+		require.NoError(t, err)
+		out = append(out, string(rec.Line()))
+	}
+	require.NoError(t, p.Close())
+	return out
+}
+
+// overwrite puts lines in place of those of a log, with the right hashes, the right chain and the right tree, and no key.
+func overwrite(t *testing.T, b bench, lines []string) {
+	hashes := make([]events.Hash, len(lines))
+	for i, line := range lines {
+		if i > 0 {
+			var e struct {
+				Prev string `json:"prev"`
+			}
+			require.NoError(t, json.Unmarshal([]byte(line), &e))
+			lines[i] = strings.Replace(line, e.Prev, hashes[i-1].String(), 1)
+		}
+		hashes[i] = events.LeafHash([]byte(lines[i]))
+	}
+	edit(t, filepath.Join(b.store, "log"), func(txn *badger.Txn, key, val []byte) error {
+		if key[0] != 'e' {
+			return nil
+		}
+		i := int(binary.BigEndian.Uint64(key[1:])) - 1
+		if i >= len(lines) {
+			return txn.Delete(key)
+		}
+		data := slices.Concat(hashes[i][:], val[32:33])
+		for level := range int(val[32]) { // the subtrees that end with this event
+			data = append(data, subtree(hashes[i+1-2<<level:i+1])...)
+		}
+		return txn.Set(key, append(data, lines[i]...))
+	})
+}
+
+// subtree is the root of a complete tree, by RFC 6962.
+func subtree(leaves []events.Hash) []byte {
+	if len(leaves) == 1 {
+		return leaves[0][:]
+	}
+	half := len(leaves) / 2
+	sum := sha256.Sum256(slices.Concat([]byte{1}, subtree(leaves[:half]), subtree(leaves[half:])))
+	return sum[:]
+}
+
+// Whoever rewrites the log without the key, whatever care is taken, is found out by the head that was signed.
+func TestRewrittenLogShows(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(lines []string) []string
+		want   error
+	}{
+		"a claim changed and all re-chained": {func(lines []string) []string {
+			lines[3] = strings.Replace(lines[3], "notes written", "notes are fine", 1)
+			return lines
+		}, events.ErrForked},
+		"the tail cut":      {func(lines []string) []string { return lines[:len(lines)-2] }, events.ErrRewound},
+		"all but one event": {func(lines []string) []string { return lines[:1] }, events.ErrRewound},
+	} {
+		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
+			b := newBench(t)
+			p := b.open(t)
+			b.verify(t, p)
+			require.NoError(t, p.Close())
+			was := lines(t, b)
+			overwrite(t, b, c.change(slices.Clone(was)))
+			_, err := projections.Open(t.Context(), b.store, projections.Options{})
+			require.ErrorIs(t, err, c.want)
+
+			if c.want == events.ErrForked { // put back, it is the log again: nothing else was wrong with it
+				overwrite(t, b, was)
+				require.NoError(t, b.open(t).Close())
+			}
+		})
+	}
 }
 
 func TestEditedGraphShows(t *testing.T) {

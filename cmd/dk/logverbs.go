@@ -215,6 +215,41 @@ func (a *app) checkProof(file, key string) error {
 	return nil
 }
 
+func (a *app) backupCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "backup FILE",
+		Short: "Write the whole store to a file",
+		Long: `backup writes the whole log to a file, which appears when it is whole: what dk log export writes. The graph follows from the log.
+The sealing key (keys/seal.key in the store) is not in it; keep it apart, and out of reach of agents.`,
+		Example: "  dk backup /mnt/usb/dk-2026-11-30.jsonl",
+		Args:    needFile,
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.read(c.Context(), func(p *projections.Projector, _ *graph.View) error {
+				err := a.writeOut(args[0], func(w io.Writer) error { return p.Export(c.Context(), w, 1, 0) })
+				if err == nil {
+					a.err.printf("%s: %s\n", clean(args[0]), plural(int(p.Log().Head().Seq), "event"))
+				}
+				return err
+			})
+		},
+	}
+}
+
+func needFile(_ *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return withHint(errors.New("name one file"), "dk backup FILE, and dk restore FILE back")
+	}
+	return nil
+}
+
+func (a *app) restoreCommand() *cobra.Command {
+	c := a.logImportCommand()
+	c.Use, c.Short = "restore FILE", "Make a store out of a backup"
+	c.Example = "  dk --store new restore dk-2026-11-30.jsonl --key-file old/keys/seal.key"
+	c.Args = needFile
+	return c
+}
+
 func (a *app) logExportCommand() *cobra.Command {
 	var out string
 	var from, to uint64

@@ -144,6 +144,7 @@ receipt of what it found: verified, failed, unsafe (not run) or unrunnable.`,
 	root.AddCommand(
 		a.verifyCommand(), a.ingestCommand(), a.claimsCommand(), a.receiptsCommand(), a.nodesCommand(), a.showCommand(),
 		a.whyCommand(), a.logCommand(), a.gateCommand(), a.auditCommand(), a.rulesCommand(), a.directiveCommand(),
+		a.backupCommand(), a.restoreCommand(),
 		a.demoCommand(),
 	)
 	return root

@@ -35,7 +35,12 @@ func TestScripts(t *testing.T) {
 			store := e.WorkDir + ".store" // beside the folder in which commands run, never in it
 			e.Setenv("STORE", store)
 			e.Setenv("DK_STORE", store)
-			e.Defer(func() { _ = os.RemoveAll(store) })
+			e.Defer(func() {
+				left, _ := filepath.Glob(store + "*")
+				for _, dir := range left {
+					_ = os.RemoveAll(dir)
+				}
+			})
 			for k, v := range env {
 				e.Setenv(k, v)
 			}

@@ -477,6 +477,24 @@ func exported(t *testing.T, s *suite) {
 	var file bytes.Buffer
 	require.NoError(t, s.log.Export(t.Context(), &file, 1, 0, s.issuer.Checkpoint))
 
+	var wg sync.WaitGroup // an export while others write is as of its beginning
+	wg.Go(func() {
+		for i := range 50 {
+			if _, _, err := s.log.Append(t.Context(), Claim(t, "meanwhile", i)); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	for range 3 {
+		var busy bytes.Buffer
+		require.NoError(t, s.log.Export(t.Context(), &busy, 1, 0, s.issuer.Checkpoint))
+		_, err := events.Import(t.Context(), s.another(t), &busy)
+		require.NoError(t, err)
+	}
+	wg.Wait()
+	file.Reset()
+	require.NoError(t, s.log.Export(t.Context(), &file, 1, 0, s.issuer.Checkpoint))
+
 	b := s.another(t)
 	tree, err := events.Import(t.Context(), b, bytes.NewReader(file.Bytes()))
 	require.NoError(t, err)
@@ -493,13 +511,13 @@ func exported(t *testing.T, s *suite) {
 	require.NoError(t, copied.Close())
 
 	whole := file.Bytes()
-	for cut := 0; cut < len(whole); cut += 1 + len(whole)/40 {
+	for cut := 0; cut < len(whole); cut += 1 + len(whole)/15 {
 		_, err := events.Import(t.Context(), s.another(t), bytes.NewReader(whole[:cut]))
 		require.Errorf(t, err, "cut after %d bytes", cut)
 		require.ErrorContains(t, err, "line ")
 	}
 	lines := bytes.SplitAfter(whole, []byte("\n"))
-	for i := range len(lines) - 2 {
+	for i := 0; i < len(lines)-2; i += 5 {
 		swapped := slices.Clone(lines)
 		swapped[i], swapped[i+1] = swapped[i+1], swapped[i]
 		_, err := events.Import(t.Context(), s.another(t), bytes.NewReader(bytes.Join(swapped, nil)))
