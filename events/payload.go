@@ -122,11 +122,15 @@ type PackInstalled struct {
 	Source  string `json:"source"`
 }
 
-// Activation is the payload of [KindRulesActivated]: which packs decide from now on.
+// Activation is the payload of [KindRulesActivated]: which packs decide from now on. The operator makes one to say which
+// packs are in force. The store makes one when the rules of a call are others than those before: the call added packs,
+// or a newer program brought newer default packs. Such a one names the operator's that it rests on.
 type Activation struct {
-	Ruleset string       `json:"ruleset"` // digest over what follows
-	Packs   []ActivePack `json:"packs"`
-	After   uint64       `json:"after,omitempty"` // seq of the activation this one replaces
+	Ruleset  string       `json:"ruleset"` // digest over packs and modes
+	Packs    []ActivePack `json:"packs"`
+	After    uint64       `json:"after,omitempty"`    // seq of the activation this one replaces
+	By       string       `json:"by,omitempty"`       // operator; "" is the store
+	Standing uint64       `json:"standing,omitempty"` // seq of the operator's that was in force; 0 is none
 }
 
 // ActivePack is one pack of an [Activation].
@@ -134,6 +138,9 @@ type ActivePack struct {
 	Name   string            `json:"name"`
 	Digest string            `json:"digest"`
 	Modes  map[string]string `json:"modes,omitempty"` // rule id → enforce, shadow, off; enforce when absent
+
+	Default bool `json:"default,omitempty"` // it came with the program; a newer program puts its own in the place of it
+	Tighten bool `json:"tighten,omitempty"` // it came from the agent's repository: it may refuse and accuse, nothing else
 }
 
 // RuleOutcome says what one rule made of the facts.
@@ -142,6 +149,7 @@ type RuleOutcome struct {
 	Digest  string   `json:"digest,omitempty"`
 	Effect  string   `json:"effect"`            // allow, deny, require, fail, inconclusive
 	Outcome string   `json:"outcome"`           // match, no_match, error
+	Mode    string   `json:"mode,omitempty"`    // shadow: it decided nothing
 	Call    int      `json:"call,omitempty"`    // from 1: the simple command it looked at; 0 is the whole
 	Reason  string   `json:"reason,omitempty"`  // stable code, for outcomes that count
 	Message string   `json:"message,omitempty"` // for people
@@ -191,6 +199,9 @@ func (r Receipt) Deciding() []string {
 
 // decides reports whether an outcome is one that made a receipt of the given verdict and reason.
 func (o RuleOutcome) decides(v Verdict, reason string) bool {
+	if o.Mode != "" {
+		return false
+	}
 	if o.Outcome == "error" {
 		return reason == "rule_error"
 	}

@@ -170,8 +170,8 @@ func (p *Projector) decide(ctx context.Context, c *verifying) error {
 		return err
 	}
 	c.decided = events.Gate{
-		Claim: c.node.Ref(), Ruleset: p.set.Digest(), Decision: "refuse", Reason: d.Reason, Why: d.Why, Rules: d.Rules,
-		Facts: raw, FactsDigest: digest, Engine: rules.Engine,
+		Claim: c.node.Ref(), Ruleset: p.set.Digest(), Decision: "refuse", Reason: d.Reason, Why: d.Why,
+		Rules: p.set.Explain(c.facts, d.Rules), Facts: raw, FactsDigest: digest, Engine: rules.Engine,
 	}
 	if d.Allow {
 		c.decided.Decision = "allow"

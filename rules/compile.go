@@ -28,6 +28,9 @@ type expression struct {
 	env      *cel.Env
 	ast      *cel.Ast
 	program  cel.Program
+	tracker  func() *tracker
+	source   *source
+	constant bool // reads params alone
 	usesCall bool // reads `call`, itself or through a variable
 	roots    []string
 	vars     []string // variables it names
@@ -47,6 +50,7 @@ type compiler struct {
 	pack   *Pack
 	env    *cel.Env
 	types  *provider
+	source *source
 	byName map[string]*variable
 }
 
@@ -54,7 +58,7 @@ func newCompiler(d *diagnoser, p *Pack) *compiler {
 	p.variableType = newStructType("dk.Variables")
 	paramType := newStructType("dk.Params")
 	p.params = paramType.new()
-	c := &compiler{d: d, pack: p, byName: make(map[string]*variable)}
+	c := &compiler{d: d, pack: p, source: newSource(p.Source), byName: make(map[string]*variable)}
 	c.types = &provider{Provider: builtinTypes(), own: map[string]*structType{
 		"dk.Variables": p.variableType, "dk.Params": paramType,
 	}}
@@ -165,9 +169,23 @@ func (c *compiler) compileVariables(files []variableFile) {
 		c.byName[name] = v
 		c.pack.variables = append(c.pack.variables, v)
 		c.pack.variableType.add(name, expr.ast.OutputType(), func(o *object) (ref.Val, error) {
-			return c.pack.variables[o.typ.byName[name].index].expr.eval(o.frame)
+			return o.frame.pack.variable(name).expr.eval(o.frame)
 		})
+		c.pack.constants = append(c.pack.constants, c.constant(expr))
 	}
+}
+
+// constant returns the value of an expression that reads nothing but params, nil for others and when it errs: it is worked
+// out here, once, and not for every decision.
+func (c *compiler) constant(e *expression) ref.Val {
+	if !e.constant {
+		return nil
+	}
+	v, err := e.eval(newFrame(c.pack, factsObject(&Facts{})))
+	if err != nil {
+		return nil
+	}
+	return v
 }
 
 func (c *compiler) compileRules(files []ruleFile) {
@@ -186,7 +204,7 @@ func (c *compiler) compileRules(files []ruleFile) {
 
 func (c *compiler) compileRule(rf ruleFile) *Rule {
 	before := len(c.d.list)
-	r := &Rule{ID: rf.ID.Text, Phase: rf.Phase.Text, Effect: rf.Effect.Text, Kinds: rf.Kinds, Reason: rf.Reason.Text}
+	r := &Rule{ID: rf.ID.Text, Phase: rf.Phase.Text, Effect: rf.Effect.Text, Kinds: rf.Kinds, Reason: rf.Reason.Text, Line: rf.ID.Line, Col: rf.ID.Col}
 	c.checkShape(rf)
 	r.when = c.compile(r.ID, rf.When, types.BoolType)
 	if rf.Applies.Text != "" {
@@ -265,10 +283,7 @@ func (c *compiler) compile(rule string, t text, want *types.Type) *expression {
 	ast, iss := c.env.Compile(t.Text)
 	if iss.Err() != nil {
 		for _, e := range iss.Errors() {
-			line, col := t.Line+e.Location.Line()-1, e.Location.Column()+1
-			if e.Location.Line() == 1 {
-				col = t.Col + e.Location.Column()
-			}
+			line, col := c.source.ofError(t, e.Location)
 			c.d.add(line, col, rule, "%s", strings.TrimSuffix(e.Message, " (in container '')"))
 		}
 		return nil
@@ -282,7 +297,8 @@ func (c *compiler) compile(rule string, t text, want *types.Type) *expression {
 		c.d.add(t.Line, t.Col, rule, "%v", err)
 		return nil
 	}
-	e := &expression{text: t, env: c.env, ast: ast, program: program}
+	e := &expression{text: t, env: c.env, ast: ast, program: program, source: c.source}
+	e.tracker = newTracker(e)
 	c.findNames(e)
 	if e.unbounded != "" || e.concats > maxConcats {
 		c.d.add(t.Line, t.Col, rule, "the expression can build a text without end: %s", cmp.Or(e.unbounded, "too many +"))
@@ -326,9 +342,17 @@ func (c *compiler) findNames(e *expression) {
 			}
 		}
 	}))
+	e.constant = !slices.ContainsFunc(c.allRoots(e), func(root string) bool {
+		return root != "params" && root != "variables" && slices.Contains(factRoots, root)
+	})
 	slices.Sort(e.roots)
 	slices.Sort(e.vars)
 	e.vars = slices.Compact(e.vars)
+}
+
+// place is where the part with the given id stands in the file.
+func (e *expression) place(id int64) (line, col int) {
+	return e.source.ofError(e.text, e.ast.NativeRep().SourceInfo().GetStartLocation(id))
 }
 
 // eval evaluates e. A panic in the engine comes back from CEL as an error.

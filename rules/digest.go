@@ -17,15 +17,18 @@ func InputDigest(claim, facts, run json.RawMessage) string {
 	return d
 }
 
-// VerdictDigest hashes what was decided and by which rules: what replay must give again. Messages are outside.
+// VerdictDigest hashes what was decided and by which rules: what replay must give again. Messages and rules in
+// shadow are outside.
 func VerdictDigest(j Judgement, input string) string {
 	type decided struct {
 		Rule, Outcome string
 		Call          int
 	}
-	rules := make([]decided, len(j.Rules))
-	for i, r := range j.Rules {
-		rules[i] = decided{Rule: r.Digest, Outcome: r.Outcome, Call: r.Call}
+	rules := []decided{}
+	for _, r := range j.Rules {
+		if r.Mode == "" {
+			rules = append(rules, decided{Rule: r.Digest, Outcome: r.Outcome, Call: r.Call})
+		}
 	}
 	d, err := canonicalDigest(map[string]any{
 		"input": input, "verdict": j.Verdict, "reason": j.Reason, "rules": rules, "engine": Engine,

@@ -88,7 +88,17 @@ func newFrame(p *Pack, facts *object) *frame {
 	f := &frame{pack: p, facts: facts}
 	f.vars = p.variableType.new()
 	f.vars.frame = f
+	copy(f.vars.vals, p.constants)
 	return f
+}
+
+// lookAt makes the nth call, from 1, the one that rules see; 0 is the whole command.
+func (f *frame) lookAt(n int) {
+	var call ref.Val
+	if calls := f.calls(); n > 0 && n <= len(calls) {
+		call = calls[n-1]
+	}
+	f.look(call)
 }
 
 func factsObject(f *Facts) *object {

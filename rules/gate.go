@@ -13,16 +13,17 @@ type Decision struct {
 	Allow  bool
 	Reason string // stable code
 	Why    string
-	Rules  []events.RuleOutcome // those that matched or erred
+	Rules  []events.RuleOutcome // those that matched or erred; Ruleset.Explain adds the values
 }
 
 // Gate decides whether the command of a claim may be run. It is a pure function of s and f.
 func (s *Ruleset) Gate(f Facts) Decision {
 	g := gating{facts: &f, allowed: make([]bool, len(f.Command.Calls))}
-	for _, p := range s.packs {
-		frame := newFrame(p, factsObject(&f))
-		for _, r := range p.Rules {
-			if r.Phase == PhaseGate && r.appliesTo(f.Claim.Kind) {
+	facts := factsObject(&f)
+	for _, a := range s.active {
+		frame := newFrame(a.Pack, facts)
+		for _, r := range a.Pack.Rules {
+			if g.mode = a.mode(r); r.Phase == PhaseGate && g.mode != ModeOff && r.appliesTo(f.Claim.Kind) {
 				g.apply(r, frame)
 			}
 		}
@@ -33,6 +34,7 @@ func (s *Ruleset) Gate(f Facts) Decision {
 // A gating gathers outcomes on the way to a Decision.
 type gating struct {
 	facts      *Facts
+	mode       string // of the rule that is looked at
 	allowed    []bool // each call
 	allowedAll bool
 	deny       *events.RuleOutcome // the first
@@ -59,7 +61,15 @@ func (g *gating) note(r *Rule, f *frame, call int) {
 	if what == OutcomeNoMatch {
 		return
 	}
-	ro := outcome{rule: r, call: call, what: what, err: err}.record(f)
+	ro := r.outcome(call, what, err)
+	if g.mode == ModeShadow {
+		ro.Mode = ModeShadow
+		g.rules = append(g.rules, ro)
+		return
+	}
+	if r.Effect == EffectDeny && g.deny == nil && what == OutcomeMatch {
+		ro.Message = r.say(f)
+	}
 	g.rules = append(g.rules, ro)
 	switch {
 	case what == OutcomeError:
@@ -112,7 +122,7 @@ func (g *gating) allowText() string {
 	var ids []string
 	seen := make(map[string]bool)
 	for _, r := range g.rules {
-		if r.Effect == EffectAllow && r.Outcome == OutcomeMatch && !seen[r.Rule] {
+		if r.Effect == EffectAllow && r.Outcome == OutcomeMatch && r.Mode == "" && !seen[r.Rule] {
 			seen[r.Rule] = true
 			ids = append(ids, r.Rule)
 		}

@@ -21,11 +21,12 @@ func (s *Ruleset) Judge(f Facts) Judgement {
 		return j
 	}
 	var g judging
-	for _, p := range s.packs {
-		frame := newFrame(p, factsObject(&f))
-		for _, r := range p.Rules {
-			if r.Phase == PhaseJudge && r.appliesTo(f.Claim.Kind) {
-				g.note(r, frame)
+	facts := factsObject(&f)
+	for _, a := range s.active {
+		frame := newFrame(a.Pack, facts)
+		for _, r := range a.Pack.Rules {
+			if a.mode(r) != ModeOff && r.Phase == PhaseJudge && r.appliesTo(f.Claim.Kind) {
+				g.note(a, r, frame)
 			}
 		}
 	}
@@ -62,12 +63,20 @@ type judging struct {
 	met          *events.RuleOutcome
 }
 
-func (g *judging) note(r *Rule, f *frame) {
+func (g *judging) note(a Active, r *Rule, f *frame) {
 	what, skipped, err := r.evaluate(f)
 	if skipped || (what == OutcomeNoMatch && r.Effect != EffectRequire) {
 		return
 	}
-	ro := outcome{rule: r, what: what, err: err}.record(f)
+	ro := r.outcome(0, what, err)
+	if err == nil {
+		ro.Message, ro.Values = r.say(f), values(r.explain(f, what))
+	}
+	if a.mode(r) == ModeShadow {
+		ro.Mode = ModeShadow
+		g.rules = append(g.rules, ro)
+		return
+	}
 	g.rules = append(g.rules, ro)
 	first := func(p **events.RuleOutcome) {
 		if *p == nil {
@@ -81,6 +90,7 @@ func (g *judging) note(r *Rule, f *frame) {
 		first(&g.inconclusive)
 	case r.Effect == EffectFail, what == OutcomeNoMatch: // a require that is false
 		first(&g.failed)
+	case a.Tighten: // what an agent can write proves nothing
 	default:
 		first(&g.met)
 	}
@@ -105,7 +115,7 @@ func (g *judging) decide() Judgement {
 	}
 	var said []string
 	for _, ro := range g.rules {
-		if ro.Effect == EffectRequire && ro.Outcome == OutcomeMatch {
+		if ro.Effect == EffectRequire && ro.Outcome == OutcomeMatch && ro.Mode == "" {
 			said = append(said, ro.Message)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/cel-go/common/types/ref"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -41,7 +42,9 @@ type Pack struct {
 	Source  string
 	Rules   []*Rule
 
+	file         string // where it was read, for messages
 	variables    []*variable
+	constants    []ref.Val // of variables, nil for those that depend on facts
 	variableType *structType
 	params       *object
 }
@@ -55,6 +58,8 @@ type Rule struct {
 	Reason string   // stable machine code
 	Digest string
 	Tests  []Test
+	Line   int // in the file
+	Col    int
 
 	applies *expression // may be nil
 	when    *expression
@@ -73,6 +78,7 @@ type Test struct {
 type text struct {
 	Text      string
 	Line, Col int
+	style     yaml.Style
 }
 
 // UnmarshalYAML keeps the place of the text.
@@ -80,7 +86,7 @@ func (t *text) UnmarshalYAML(n *yaml.Node) error {
 	if n.Kind != yaml.ScalarNode || n.Tag != "!!str" {
 		return fmt.Errorf("line %d: want a text", n.Line)
 	}
-	t.Text, t.Line, t.Col = n.Value, n.Line, n.Column
+	t.Text, t.Line, t.Col, t.style = n.Value, n.Line, n.Column, n.Style
 	switch n.Style {
 	case yaml.LiteralStyle, yaml.FoldedStyle:
 		t.Line++ // the text begins on the line after the indicator
@@ -132,7 +138,7 @@ func ParsePack(file string, src []byte) (*Pack, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Pack{Name: f.Pack.Text, Version: f.Version.Text, Source: string(src)}
+	p := &Pack{Name: f.Pack.Text, Version: f.Version.Text, Source: string(src), file: file}
 	checkHeader(d, f)
 	c := newCompiler(d, p)
 	c.compileParams(&f.Params)
@@ -290,4 +296,32 @@ func packDigest(p *Pack, params *yaml.Node) (string, error) {
 		}
 	}
 	return canonicalDigest(map[string]any{"pack": p.Name, "rules": digests, "params": plain})
+}
+
+// variable returns the variable of the given name, which is there: CEL has checked that.
+func (p *Pack) variable(name string) *variable { return p.variables[p.variableType.byName[name].index] }
+
+// Rule returns the rule with the given id, nil if there is none.
+func (p *Pack) Rule(id string) *Rule {
+	for _, r := range p.Rules {
+		if r.ID == id {
+			return r
+		}
+	}
+	return nil
+}
+
+// Tightens returns nil if no rule of the pack can allow, excuse or hide anything: such a pack may come from where an agent
+// can write. The error is a [Diagnostics].
+func (p *Pack) Tightens() error {
+	d := &diagnoser{file: p.file}
+	for _, r := range p.Rules {
+		if r.Effect == EffectAllow || r.Effect == EffectInconclusive {
+			d.add(r.Line, r.Col, r.ID, "effect %s: a pack of the repository can only tighten (deny, require, fail)", r.Effect)
+		}
+	}
+	if len(d.list) > 0 {
+		return d.list
+	}
+	return nil
 }

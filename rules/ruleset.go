@@ -19,20 +19,69 @@ const (
 	OutcomeError   = "error"
 )
 
+// Modes of a rule in force. The zero value enforces.
+const (
+	ModeEnforce = "enforce" // it decides
+	ModeShadow  = "shadow"  // it is evaluated and recorded, and never decides
+	ModeOff     = "off"     // it is not evaluated
+)
+
+// An Active is a pack in force.
+type Active struct {
+	Pack  *Pack
+	Modes map[string]string // rule id → mode; those that are not named enforce
+
+	// Tighten: the pack comes from where an agent can write. It may refuse and accuse, never allow, excuse or prove.
+	Tighten bool
+	// Default: the pack came with the program; a newer program puts its own in the place of it.
+	Default bool
+}
+
+// mode is the mode of a rule.
+func (a Active) mode(r *Rule) string {
+	if m, ok := a.Modes[r.ID]; ok {
+		return m
+	}
+	return ModeEnforce
+}
+
+// modes are the modes that differ from enforce and name rules that are there.
+func (a Active) modes() map[string]string {
+	out := make(map[string]string)
+	for _, r := range a.Pack.Rules {
+		if m := a.mode(r); m != ModeEnforce {
+			out[r.ID] = m
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	return out
+}
+
 // A Ruleset is the packs in force. It is immutable and safe for concurrent use.
 type Ruleset struct {
-	packs  []*Pack
+	active []Active
 	digest string
 }
 
-// NewRuleset puts packs in force, in order. A rule id or a pack name may be there once.
+// NewRuleset puts packs in force, in order, with every rule enforced.
 func NewRuleset(packs ...*Pack) (*Ruleset, error) {
-	if len(packs) == 0 {
+	active := make([]Active, len(packs))
+	for i, p := range packs {
+		active[i].Pack = p
+	}
+	return Activate(active...)
+}
+
+// Activate puts packs in force, in order. A rule id or a pack name may be there once.
+func Activate(active ...Active) (*Ruleset, error) {
+	if len(active) == 0 {
 		return nil, errors.New("a rule set needs a pack")
 	}
 	names, ids := make(map[string]bool), make(map[string]string)
-	digests := make([]string, len(packs))
-	for i, p := range packs {
+	for _, a := range active {
+		p := a.Pack
 		if names[p.Name] {
 			return nil, fmt.Errorf("pack %s is there twice", p.Name)
 		}
@@ -43,23 +92,73 @@ func NewRuleset(packs ...*Pack) (*Ruleset, error) {
 			}
 			ids[r.ID] = p.Name
 		}
-		digests[i] = p.Digest
+		if err := a.check(); err != nil {
+			return nil, err
+		}
 	}
-	digest, err := canonicalDigest(digests)
-	return &Ruleset{packs: slices.Clone(packs), digest: digest}, err
+	digest, err := digestActive(active)
+	return &Ruleset{active: slices.Clone(active), digest: digest}, err
+}
+
+func (a Active) check() error {
+	for id, mode := range a.Modes {
+		if mode != ModeEnforce && mode != ModeShadow && mode != ModeOff {
+			return fmt.Errorf("mode %q of rule %s is none of enforce, shadow, off", mode, id)
+		}
+	}
+	if a.Tighten {
+		return a.Pack.Tightens()
+	}
+	return nil
+}
+
+// digestActive hashes what decides: packs, modes, and what is held back. A pack with nothing said about it is its digest.
+func digestActive(active []Active) (string, error) {
+	parts := make([]any, len(active))
+	for i, a := range active {
+		parts[i] = a.Pack.Digest
+		if modes := a.modes(); modes != nil || a.Tighten {
+			parts[i] = map[string]any{"pack": a.Pack.Digest, "modes": modes, "tighten": a.Tighten}
+		}
+	}
+	return canonicalDigest(parts)
 }
 
 // Digest names the rule set by its content.
 func (s *Ruleset) Digest() string { return s.digest }
 
+// Active returns the packs in order, with their modes.
+func (s *Ruleset) Active() []Active { return slices.Clone(s.active) }
+
 // Packs returns the packs in order.
-func (s *Ruleset) Packs() []*Pack { return slices.Clone(s.packs) }
+func (s *Ruleset) Packs() []*Pack {
+	packs := make([]*Pack, len(s.active))
+	for i, a := range s.active {
+		packs[i] = a.Pack
+	}
+	return packs
+}
+
+// Mode returns the mode of a rule in force.
+func (a Active) Mode(r *Rule) string { return a.mode(r) }
+
+// rule finds a rule by its id; the rule is nil if there is none.
+func (s *Ruleset) rule(id string) (Active, *Rule) {
+	for _, a := range s.active {
+		if r := a.Pack.Rule(id); r != nil {
+			return a, r
+		}
+	}
+	return Active{}, nil
+}
 
 // Activation returns the payload of the event that puts s in force.
 func (s *Ruleset) Activation() events.Activation {
 	a := events.Activation{Ruleset: s.digest}
-	for _, p := range s.packs {
-		a.Packs = append(a.Packs, events.ActivePack{Name: p.Name, Digest: p.Digest})
+	for _, m := range s.active {
+		a.Packs = append(a.Packs, events.ActivePack{
+			Name: m.Pack.Name, Digest: m.Pack.Digest, Modes: m.modes(), Default: m.Default, Tighten: m.Tighten,
+		})
 	}
 	return a
 }
@@ -72,14 +171,6 @@ func (p *Pack) Installed() events.PackInstalled {
 // appliesTo reports whether r is for claims of the given kind.
 func (r *Rule) appliesTo(kind string) bool {
 	return len(r.Kinds) == 0 || slices.Contains(r.Kinds, kind)
-}
-
-// An outcome is what one rule made of one frame.
-type outcome struct {
-	rule *Rule
-	call int // from 1; 0 is the whole
-	what string
-	err  error
 }
 
 // evaluate evaluates r once. skipped is true when r says itself that it does not apply here.
@@ -116,17 +207,12 @@ func truth(v ref.Val, err error) (bool, error) {
 	return bool(b), nil
 }
 
-// record makes the recorded form of an outcome that counts, with the values it was decided by.
-func (o outcome) record(f *frame) events.RuleOutcome {
-	ro := events.RuleOutcome{
-		Rule: o.rule.ID, Digest: o.rule.Digest, Effect: o.rule.Effect, Outcome: o.what, Call: o.call, Reason: o.rule.Reason,
+// outcome makes the recorded form of what a rule made of one call, or of the whole (0).
+func (r *Rule) outcome(call int, what string, err error) events.RuleOutcome {
+	ro := events.RuleOutcome{Rule: r.ID, Digest: r.Digest, Effect: r.Effect, Outcome: what, Call: call, Reason: r.Reason}
+	if err != nil {
+		ro.Message = clip(err.Error(), maxMessage)
 	}
-	if o.err != nil {
-		ro.Message = clip(o.err.Error(), maxMessage)
-		return ro
-	}
-	ro.Message = o.rule.say(f)
-	ro.Values = o.rule.explain(f)
 	return ro
 }
 

@@ -1,0 +1,105 @@
+package rules
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/google/cel-go/common"
+)
+
+// A source is the text of a pack, to find places in it.
+type source struct{ lines []string }
+
+func newSource(src string) *source { return &source{lines: strings.SplitAfter(src, "\n")} }
+
+// at returns the line and the column, from 1, of the nth character of a text that stands in the file. YAML folds lines and
+// takes indentation and quotes away, so the text is laid beside what stands in the file, character by character.
+func (s *source) at(t text, n int) (line, col int) {
+	w := walker{lines: s.lines, line: t.Line, col: t.Col - 1}
+	if t.style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
+		w.col = 0
+		w.indent()
+	}
+	for _, r := range t.Text {
+		if n--; n < 0 {
+			break
+		}
+		w.pass(r, t.style)
+	}
+	if w.rest() == "\n" || w.rest() == "" {
+		w.next() // the text goes on in the next line
+	}
+	if w.line > len(s.lines) {
+		return t.Line, max(t.Col, 1)
+	}
+	return w.line, w.col + 1
+}
+
+// ofError returns the place of a position that CEL gives for the text.
+func (s *source) ofError(t text, loc common.Location) (line, col int) {
+	n := 0
+	for i, l := range strings.SplitAfter(t.Text, "\n") {
+		if i+1 == loc.Line() {
+			break
+		}
+		n += utf8.RuneCountInString(l)
+	}
+	return s.at(t, n+max(loc.Column(), 0))
+}
+
+// A walker is a place in the file, from line 1 and column 0, in characters.
+type walker struct {
+	lines     []string
+	line, col int
+}
+
+// rest is what follows in the line.
+func (w *walker) rest() string {
+	if w.line < 1 || w.line > len(w.lines) {
+		return ""
+	}
+	l := w.lines[w.line-1]
+	for range w.col {
+		_, n := utf8.DecodeRuneInString(l)
+		l = l[n:]
+	}
+	return l
+}
+
+func (w *walker) indent() {
+	rest := w.rest()
+	w.col += len(rest) - len(strings.TrimLeft(rest, " "))
+}
+
+// next goes to the first character of the next line that has one.
+func (w *walker) next() {
+	for w.line <= len(w.lines) {
+		w.line, w.col = w.line+1, 0
+		w.indent()
+		if r := w.rest(); r != "\n" && r != "" {
+			return
+		}
+	}
+}
+
+// pass goes past the one character r of the text.
+func (w *walker) pass(r rune, style yaml.Style) {
+	rest := strings.TrimRight(w.rest(), "\r\n")
+	blank := strings.TrimLeft(rest, " \t") == ""
+	switch {
+	case blank && (r == ' ' || r == '\n'):
+		w.next()
+	case blank:
+		w.next()
+		w.col++
+	case style&yaml.SingleQuotedStyle != 0 && strings.HasPrefix(rest, "''"),
+		style&yaml.DoubleQuotedStyle != 0 && strings.HasPrefix(rest, `\`):
+		w.col += 2
+	case r == ' ' && rest[0] != ' ', r == '\n':
+		// the indentation of a literal block is passed already
+	default:
+		w.col++
+	}
+}
