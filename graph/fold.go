@@ -33,6 +33,8 @@ func (f *folder) fold() error {
 		return f.summary()
 	case events.KindClaimMade:
 		return f.claim()
+	case events.KindPackInstalled:
+		return f.pack()
 	case events.KindRulesActivated:
 		return f.ruleset()
 	case events.KindGateDecided:
@@ -344,6 +346,14 @@ func (f *folder) thread(n Node, p events.Claim) error {
 
 func sameClaim(a, b events.Claim) bool {
 	return a.Text == b.Text && a.Kind == b.Kind && a.Verify == b.Verify && a.CWD == b.CWD && string(a.Expect) == string(b.Expect)
+}
+
+func (f *folder) pack() error {
+	p, err := events.Decode[events.PackInstalled](f.rec)
+	if err == nil {
+		f.set(key(tabPack).hash(p.Digest), binary.BigEndian.AppendUint64(nil, f.rec.Seq()), 0)
+	}
+	return err
 }
 
 func (f *folder) ruleset() error {

@@ -17,7 +17,7 @@ import (
 )
 
 // version is the form of the tables and of the fold; another one means: build again from the log.
-const version = "2"
+const version = "3"
 
 // Errors of the graph.
 var (

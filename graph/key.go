@@ -23,6 +23,7 @@ const (
 	tabPending = 0x0d // seq of a claim without a receipt → id of the claim
 	tabMeta    = 0x0e // name → value
 	tabWanted  = 0x0f // hash16 of a memory key nobody has noted yet, ^seq, src, edge kind
+	tabPack    = 0x10 // hash16 of a rule pack's digest → seq of the newest event that holds its source
 )
 
 const idLen = len(events.ID{})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/dgraph-io/badger/v4"
@@ -52,6 +53,29 @@ func (v *View) LastActivation() uint64 {
 		return 0
 	}
 	return binary.BigEndian.Uint64(raw)
+}
+
+// Pack returns the event that holds the source of the rule pack with the given digest, 0 if none does.
+func (v *View) Pack(digest string) uint64 {
+	raw, err := get(v.txn, key(tabPack).hash(digest))
+	if err != nil || len(raw) != 8 {
+		return 0
+	}
+	return binary.BigEndian.Uint64(raw)
+}
+
+// Packs returns the events that hold the sources of rule packs, oldest first.
+func (v *View) Packs() ([]uint64, error) {
+	var seqs []uint64
+	for item := range scan(v.txn, key(tabPack)) {
+		raw, err := item.ValueCopy(nil)
+		if err != nil {
+			return nil, err
+		}
+		seqs = append(seqs, binary.BigEndian.Uint64(raw))
+	}
+	slices.Sort(seqs)
+	return seqs, nil
 }
 
 // List yields the nodes of a kind, newest first.

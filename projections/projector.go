@@ -37,7 +37,8 @@ var (
 // Options of a Projector. The zero value reads; Roots are needed to run anything.
 type Options struct {
 	Roots   []string         // folders in which commands may be run and files looked at
-	Rules   []*rules.Pack    // in force beside the default packs
+	Rules   []*rules.Pack    // in force besides those that the store has in force, as long as it is open
+	Repo    []*rules.Pack    // likewise, from where an agent can write: they can only tighten
 	Timeout time.Duration    // of one run; 0 is a default by the kind of the claim
 	Logger  *slog.Logger     // nil is silence
 	Now     func() time.Time // the clock for recorded times; nil is time.Now
@@ -49,7 +50,6 @@ type Projector struct {
 	dir    string
 	log    *events.Log
 	graph  *graph.Graph
-	set    *rules.Ruleset
 	roots  []string
 	opts   Options
 	logger *slog.Logger
@@ -61,8 +61,11 @@ type Projector struct {
 
 	mu sync.Mutex // held while appending and folding: the graph never lags behind what was appended
 
-	judging sync.Mutex // guards below; held while a claim is verified, its run included
-	active  bool       // the rule set is known to be the one in force
+	judging  sync.Mutex // guards below; held while a claim is verified, its run included
+	set      *rules.Ruleset
+	noSet    error  // why there is none
+	standing uint64 // the operator's activation that set rests on; 0 is none
+	active   bool   // the rule set is known to be the one in force
 }
 
 // Open opens the store in dir, and creates it if there is none. The graph is brought up to the log.
@@ -75,9 +78,6 @@ func Open(ctx context.Context, dir string, opts Options) (*Projector, error) {
 	if p.roots, err = grantedRoots(opts.Roots, dir); err != nil {
 		return nil, err
 	}
-	if p.set, err = rules.NewRuleset(append(rules.DefaultPacks(), opts.Rules...)...); err != nil {
-		return nil, err
-	}
 	if err := checkFolder(dir); err != nil {
 		return nil, err
 	}
@@ -86,6 +86,9 @@ func Open(ctx context.Context, dir string, opts Options) (*Projector, error) {
 	}
 	if err := p.openGraph(ctx); err != nil {
 		return nil, errors.Join(err, p.Close())
+	}
+	if p.takeRules(ctx); p.noSet != nil && len(opts.Rules)+len(opts.Repo) > 0 {
+		return nil, errors.Join(p.noSet, p.Close()) // whoever brings rules is about to decide by them
 	}
 	return p, nil
 }
@@ -273,9 +276,6 @@ func (p *Projector) Log() *events.Log { return p.log }
 
 // Graph returns the memory graph.
 func (p *Projector) Graph() *graph.Graph { return p.graph }
-
-// Ruleset returns the rules that new claims are decided by.
-func (p *Projector) Ruleset() *rules.Ruleset { return p.set }
 
 // Close closes the store. Views of the graph must be closed before.
 func (p *Projector) Close() error {

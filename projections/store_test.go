@@ -126,7 +126,9 @@ func TestRecordedFactsGiveTheSameVerdicts(t *testing.T) {
 		require.NoError(t, err)
 		facts, err := rules.DecodeFacts(gate.Facts)
 		require.NoError(t, err)
-		decision := p.Ruleset().Gate(facts)
+		set, err := p.Ruleset()
+		require.NoError(t, err)
+		decision := set.Gate(facts)
 		require.Equal(t, gate.Decision == "allow", decision.Allow)
 		require.Equal(t, gate.Reason, decision.Reason)
 		if why.Run == nil {
@@ -134,7 +136,7 @@ func TestRecordedFactsGiveTheSameVerdicts(t *testing.T) {
 		}
 		run, err := graph.Decode[events.Run](*why.Run)
 		require.NoError(t, err)
-		j := p.Ruleset().Judge(facts.With(run))
+		j := set.Judge(facts.With(run))
 		input := rules.InputDigest(why.Claim.Body, gate.Facts, why.Run.Body)
 		require.Equal(t, r.VerdictDigest, rules.VerdictDigest(j, input))
 		require.Equal(t, r.Why, j.Why)

@@ -174,7 +174,9 @@ func (w *reader) decide(x celast.Expr) {
 		}
 		return
 	}
-	w.step(x, false)
+	if _, ok := chainRoot(x); !ok {
+		w.step(x, false)
+	}
 	if x.Kind() == celast.ComprehensionKind && w.witness(x) {
 		return
 	}

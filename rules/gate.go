@@ -44,8 +44,7 @@ type gating struct {
 
 // apply evaluates a rule that reads `call` once for each call, others once. No outcome ends the evaluation early.
 func (g *gating) apply(r *Rule, f *frame) {
-	usesCall := r.when.usesCall || (r.applies != nil && r.applies.usesCall)
-	if !usesCall {
+	if !r.usesCall() {
 		f.look(nil)
 		g.note(r, f, 0)
 		return

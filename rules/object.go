@@ -31,6 +31,8 @@ type field struct {
 	name  string
 	typ   *types.Type
 	value func(o *object) (ref.Val, error)
+
+	optional bool // it may be not recorded
 }
 
 func newStructType(name string) *structType {
@@ -136,6 +138,7 @@ func (c typeCollector) collect(t reflect.Type) *structType {
 		}
 		typ, conv := c.member(f.Type)
 		st.add(tag, typ, func(o *object) (ref.Val, error) { return conv(o.native.Field(i)) })
+		st.byName[tag].optional = f.Type.Kind() == reflect.Pointer
 	}
 	return st
 }

@@ -207,13 +207,20 @@ func checkHeader(d *diagnoser, f packFile) {
 	}
 }
 
+// Severities of a [Diagnostic].
+const (
+	SeverityError   = "error"
+	SeverityWarning = "warning"
+)
+
 // A Diagnostic is one fault in a pack.
 type Diagnostic struct {
-	File    string `json:"file"`
-	Line    int    `json:"line"`
-	Col     int    `json:"col"`
-	Rule    string `json:"rule,omitempty"`
-	Message string `json:"message"`
+	File     string `json:"file"`
+	Line     int    `json:"line"`
+	Col      int    `json:"col"`
+	Severity string `json:"severity"` // error; warning: the pack can be used
+	Rule     string `json:"rule,omitempty"`
+	Message  string `json:"message"`
 }
 
 func (d Diagnostic) String() string {
@@ -221,7 +228,11 @@ func (d Diagnostic) String() string {
 	if d.Rule != "" {
 		rule = d.Rule + ": "
 	}
-	return fmt.Sprintf("%s:%d:%d: %s%s", d.File, d.Line, d.Col, rule, d.Message)
+	severity := ""
+	if d.Severity == SeverityWarning {
+		severity = "warning: "
+	}
+	return fmt.Sprintf("%s:%d:%d: %s%s%s", d.File, d.Line, d.Col, severity, rule, d.Message)
 }
 
 // Diagnostics are the faults of a pack, in the order of the file.
@@ -235,13 +246,29 @@ func (d Diagnostics) Error() string {
 	return strings.Join(lines, "\n")
 }
 
+// Errors reports whether one of them is more than a warning.
+func (d Diagnostics) Errors() bool {
+	return slices.ContainsFunc(d, func(one Diagnostic) bool { return one.Severity != SeverityWarning })
+}
+
+// Warnings returns them as warnings.
+func (d Diagnostics) Warnings() Diagnostics {
+	out := slices.Clone(d)
+	for i := range out {
+		out[i].Severity = SeverityWarning
+	}
+	return out
+}
+
 type diagnoser struct {
 	file string
 	list Diagnostics
 }
 
 func (d *diagnoser) add(line, col int, rule, format string, args ...any) {
-	d.list = append(d.list, Diagnostic{File: d.file, Line: line, Col: max(col, 1), Rule: rule, Message: fmt.Sprintf(format, args...)})
+	d.list = append(d.list, Diagnostic{
+		File: d.file, Line: line, Col: max(col, 1), Severity: SeverityError, Rule: rule, Message: fmt.Sprintf(format, args...),
+	})
 }
 
 func (d *diagnoser) fail(line, col int, format string, args ...any) error {

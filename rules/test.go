@@ -131,27 +131,26 @@ func (t Test) run(p *Pack, r *Rule) (got, problem string) {
 	if err != nil {
 		return badFacts, err.Error()
 	}
-	got, err = r.try(p, f)
+	got, err = r.try(newFrame(p, factsObject(&f)), f.Claim.Kind)
 	if err != nil {
 		return wantError, err.Error()
 	}
 	return got, ""
 }
 
+// usesCall reports whether r is evaluated for each simple command.
+func (r *Rule) usesCall() bool {
+	return r.when.usesCall || (r.applies != nil && r.applies.usesCall)
+}
+
 // try evaluates one rule: it matches when it matches any call.
-func (r *Rule) try(p *Pack, f Facts) (string, error) {
-	if !r.appliesTo(f.Claim.Kind) {
+func (r *Rule) try(f *frame, kind string) (string, error) {
+	if !r.appliesTo(kind) {
 		return wantNoMatch, nil
 	}
-	fr := newFrame(p, factsObject(&f))
-	calls := fr.calls()
-	if !r.when.usesCall && (r.applies == nil || !r.applies.usesCall) {
-		calls = nil
-		calls = append(calls, nil)
-	}
-	for _, call := range calls {
-		fr.look(call)
-		what, _, err := r.evaluate(fr)
+	for _, n := range f.looks(r) {
+		f.lookAt(n)
+		what, _, err := r.evaluate(f)
 		if err != nil {
 			return wantError, err
 		}
@@ -163,17 +162,59 @@ func (r *Rule) try(p *Pack, f Facts) (string, error) {
 }
 
 // Untested lists the rules that lack a test that matches or one that does not.
-func (p *Pack) Untested() []string {
-	var ids []string
+func (p *Pack) Untested() Diagnostics {
+	d := &diagnoser{file: p.file}
 	for _, r := range p.Rules {
-		var match, noMatch bool
+		wants := make(map[string]bool)
 		for _, t := range r.Tests {
-			match = match || t.Want == wantMatch
-			noMatch = noMatch || t.Want == wantNoMatch
+			wants[t.Want] = true
 		}
-		if !match || !noMatch {
-			ids = append(ids, r.ID)
+		for _, want := range []string{wantMatch, wantNoMatch} {
+			if !wants[want] {
+				d.add(r.Line, r.Col, r.ID, "no test with want: %s; give it one that matches and one that does not", want)
+			}
 		}
 	}
-	return ids
+	return d.list
+}
+
+// TestFacts returns the facts of every test in the pack.
+func (p *Pack) TestFacts() []Facts {
+	var out []Facts
+	for _, r := range p.Rules {
+		for _, t := range r.Tests {
+			if f, err := t.facts(); err == nil {
+				out = append(out, f)
+			}
+		}
+	}
+	return out
+}
+
+// A Trial is one rule over the facts of its own tests, made ready, so that evaluating can be timed alone.
+type Trial struct {
+	Rule        string
+	Evaluations int    // of one Do
+	Do          func() // for one goroutine
+}
+
+// Trials returns a trial of each rule that has tests.
+func (p *Pack) Trials() []Trial {
+	beds := p.beds()
+	var out []Trial
+	for _, r := range p.Rules {
+		if len(beds[r]) > 0 {
+			t := Trial{Rule: r.ID}
+			for _, b := range beds[r] {
+				t.Evaluations += len(newFrame(p, b.facts).looks(r))
+			}
+			t.Do = func() {
+				for _, b := range beds[r] {
+					_, _ = r.try(newFrame(p, b.facts), b.kind)
+				}
+			}
+			out = append(out, t)
+		}
+	}
+	return out
 }

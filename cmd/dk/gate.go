@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 type gateFlags struct {
 	cwd, lines, kind string
 	rules            []string
+	defaults         bool
 }
 
 func (a *app) gateCommand() *cobra.Command {
@@ -30,6 +32,8 @@ func (a *app) gateCommand() *cobra.Command {
 		Long: `gate judges a command by its text alone, as verify would. One argument is a command line; several are one command with its
 arguments, quoted as needed.
 
+It decides by the rules that the store has in force, or by the default packs when there is no store.
+
 With --lines FILE it reads JSON Lines with a member "cmd" and answers each, in order, with
 {"cmd", "decision": "allow"|"refuse", "reason", "rules"}. FILE may be - for stdin.
 
@@ -37,12 +41,13 @@ Exit status: 0 allowed (with --lines: all was answered), 1 refused, 2 something 
 		Example: `  dk gate 'cd web && npm test'
   dk gate -- go test ./...
   dk gate --lines commands.jsonl`,
-		RunE: func(_ *cobra.Command, args []string) error { return a.gate(args, f) },
+		RunE: func(c *cobra.Command, args []string) error { return a.gate(c.Context(), args, f) },
 	})
 	c.Flags().StringVar(&f.cwd, "cwd", "", "folder it would run in; without one the text alone is judged")
 	c.Flags().StringVar(&f.lines, "lines", "", "file of JSON Lines with a member cmd; - is stdin")
 	c.Flags().StringVar(&f.kind, "kind", "command", "kind of the claim it would be run for")
-	c.Flags().StringArrayVar(&f.rules, "rules", nil, "rule pack of your own, beside the default packs (repeatable)")
+	c.Flags().StringArrayVar(&f.rules, "rules", nil, "rule pack of your own, beside those in force (repeatable)")
+	c.Flags().BoolVar(&f.defaults, "defaults", false, "decide by the default packs, whatever the store has in force")
 	return c
 }
 
@@ -55,20 +60,16 @@ type gateLine struct {
 	Rules    []string `json:"rules"`
 }
 
-func (a *app) gate(args []string, f gateFlags) error {
-	packs, err := loadPacks(f.rules)
-	if err != nil {
-		return err
+func (a *app) gate(ctx context.Context, args []string, f gateFlags) error {
+	if f.lines == "" && len(args) == 0 {
+		return withHint(errors.New("no command named"), "dk gate 'go test ./... | tail -5'")
 	}
-	set, err := rules.NewRuleset(append(rules.DefaultPacks(), packs...)...)
+	set, err := a.gateRules(ctx, f)
 	if err != nil {
 		return err
 	}
 	if f.lines != "" {
 		return a.gateLines(set, f)
-	}
-	if len(args) == 0 {
-		return withHint(errors.New("no command named"), "dk gate 'go test ./... | tail -5'")
 	}
 	if f.cwd, err = gateFolder(f.cwd); err != nil {
 		return err
@@ -83,6 +84,18 @@ func (a *app) gate(args []string, f gateFlags) error {
 		return err
 	}
 	return negativeIf(line.Decision != "allow")
+}
+
+func (a *app) gateRules(ctx context.Context, f gateFlags) (*rules.Ruleset, error) {
+	get := a.inForce
+	if f.defaults {
+		get = withDefaults
+	}
+	active, err := get(ctx, f.rules)
+	if err != nil {
+		return nil, err
+	}
+	return rules.Activate(active...)
 }
 
 // gateFolder is the folder as text that absolute paths are understood by.
@@ -113,7 +126,7 @@ func decide(set *rules.Ruleset, command string, f gateFlags) gateLine {
 	}
 	seen := make(map[string]bool)
 	for _, r := range d.Rules {
-		if (r.Effect == want || r.Outcome == "error") && !seen[r.Rule] {
+		if r.Mode == "" && (r.Effect == want || r.Outcome == "error") && !seen[r.Rule] {
 			seen[r.Rule] = true
 			line.Rules = append(line.Rules, r.Rule)
 		}

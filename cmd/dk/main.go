@@ -113,6 +113,8 @@ func hintFor(err error) string {
 		return "put the newer log back; to accept the loss, remove checkpoint, checkpoint.1 and graph from the store"
 	case errors.Is(err, projections.ErrNotStore):
 		return "name an empty or a new folder with --store DIR"
+	case errors.Is(err, projections.ErrRules):
+		return "dk rules activate says which packs are in force; dk rules activate --reset goes back to the default packs"
 	case errors.Is(err, projections.ErrStoreInRoot):
 		return "name another store with --store DIR, or a narrower --root DIR"
 	case strings.HasPrefix(err.Error(), "unknown command"):

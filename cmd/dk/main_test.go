@@ -252,6 +252,6 @@ func TestLostOutputIsAnError(t *testing.T) {
 	var errs strings.Builder
 	r, w := io.Pipe()
 	require.NoError(t, r.Close())
-	require.Equal(t, 2, run(t.Context(), []string{"gate", "go test ./..."}, strings.NewReader(""), w, &errs))
+	require.Equal(t, 2, run(t.Context(), []string{"--store", t.TempDir(), "gate", "go test ./..."}, strings.NewReader(""), w, &errs))
 	require.Contains(t, errs.String(), "write: ")
 }

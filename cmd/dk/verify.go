@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strconv"
 	"time"
 
@@ -13,12 +14,14 @@ import (
 	"github.com/dalkkak/dkgraph/events"
 	"github.com/dalkkak/dkgraph/graph"
 	"github.com/dalkkak/dkgraph/projections"
+	"github.com/dalkkak/dkgraph/rules"
 )
 
 type verifyFlags struct {
 	roots   []string
 	rules   []string
 	noRun   bool
+	repo    bool
 	timeout time.Duration
 }
 
@@ -42,7 +45,8 @@ Exit status: 0 every claim was verified, or there was none; 1 a claim was not; 2
 		RunE: func(c *cobra.Command, args []string) error { return a.verify(c.Context(), args, f) },
 	})
 	c.Flags().StringArrayVar(&f.roots, "root", nil, "folder in which commands may run (repeatable; default the current folder)")
-	c.Flags().StringArrayVar(&f.rules, "rules", nil, "rule pack of your own, in force beside the default packs (repeatable)")
+	c.Flags().StringArrayVar(&f.rules, "rules", nil, "rule pack of your own, for this call beside those in force (repeatable)")
+	c.Flags().BoolVar(&f.repo, "repo-rules", false, "also decide by the packs in .dk/rules of the granted roots; they can only tighten")
 	c.Flags().BoolVar(&f.noRun, "no-run", false, "gate the claims and run nothing")
 	c.Flags().DurationVar(&f.timeout, "timeout", 0, "limit of one run (default by the kind of the claim: 2m to 10m)")
 	return c
@@ -63,7 +67,11 @@ func (a *app) verify(ctx context.Context, files []string, f verifyFlags) error {
 	if len(f.roots) == 0 {
 		f.roots = []string{"."}
 	}
-	p, err := a.open(ctx, projections.Options{Roots: f.roots, Rules: packs, Timeout: f.timeout})
+	repo, err := repoPacks(f)
+	if err != nil {
+		return err
+	}
+	p, err := a.open(ctx, projections.Options{Roots: f.roots, Rules: packs, Repo: repo, Timeout: f.timeout})
 	if err != nil {
 		return err
 	}
@@ -72,6 +80,22 @@ func (a *app) verify(ctx context.Context, files []string, f verifyFlags) error {
 		return err
 	}
 	return negativeIf(negative(lines))
+}
+
+// repoPacks reads the packs of the granted roots, if that is asked for.
+func repoPacks(f verifyFlags) ([]*rules.Pack, error) {
+	var out []*rules.Pack
+	if !f.repo {
+		return nil, nil
+	}
+	for _, root := range f.roots {
+		packs, err := projections.RepoPacks(root)
+		if err != nil {
+			return nil, withHint(err, "dk rules check the packs in %s; a pack of the repository can only deny, require or fail", filepath.Join(root, ".dk", "rules"))
+		}
+		out = append(out, packs...)
+	}
+	return out, nil
 }
 
 func negativeIf(no bool) error {

@@ -95,7 +95,11 @@ func (a *app) outcomes(name string, outcomes []events.RuleOutcome, none string) 
 		a.section(name, "%s", none)
 	}
 	for _, o := range outcomes {
-		text := fmt.Sprintf("%s (%s): %s", o.Rule, o.Effect, strings.ReplaceAll(o.Outcome, "_", " "))
+		effect := o.Effect
+		if o.Mode != "" {
+			effect += ", " + o.Mode
+		}
+		text := fmt.Sprintf("%s (%s): %s", o.Rule, effect, strings.ReplaceAll(o.Outcome, "_", " "))
 		if o.Call > 0 {
 			text += fmt.Sprintf(", command %d", o.Call)
 		}
