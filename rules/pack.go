@@ -69,7 +69,7 @@ type Rule struct {
 // A Test is one example beside a rule.
 type Test struct {
 	Name string
-	Want string // match, no-match, error
+	Want string // match, no-match, skipped, error
 	line int
 	yaml map[string]any
 }

@@ -13,6 +13,7 @@ import (
 const (
 	wantMatch   = "match"
 	wantNoMatch = "no-match"
+	wantSkipped = "skipped" // the rule itself, or its kinds, say that it is not about such a claim
 	wantError   = "error"
 
 	badFacts = "unusable facts" // what a test gives whose facts cannot be built; no test can want it
@@ -26,9 +27,9 @@ func (c *compiler) readTest(rule string, tf testFile) (Test, bool) {
 		return t, false
 	}
 	switch t.Want {
-	case wantMatch, wantNoMatch, wantError:
+	case wantMatch, wantNoMatch, wantSkipped, wantError:
 	default:
-		return bad("want: %q is none of match, no-match, error", t.Want)
+		return bad("want: %q is none of match, no-match, skipped, error", t.Want)
 	}
 	if tf.Facts.Kind == 0 {
 		return bad("facts are missing")
@@ -52,6 +53,9 @@ func (t Test) facts() (Facts, error) {
 		delete(given, "command")
 	}
 	f := NewFacts(claim, "")
+	if m, ok := given["command"].(map[string]any); ok && m["calls"] != nil {
+		f.Command.Calls = nil // JSON would fill in the calls that are there
+	}
 	raw, err := json.Marshal(given)
 	if err != nil {
 		return f, err
@@ -143,22 +147,30 @@ func (r *Rule) usesCall() bool {
 	return r.when.usesCall || (r.applies != nil && r.applies.usesCall)
 }
 
-// try evaluates one rule: it matches when it matches any call.
+// try evaluates one rule: it matches when it matches any call, and is skipped when it is for each of them.
 func (r *Rule) try(f *frame, kind string) (string, error) {
+	got := wantSkipped
 	if !r.appliesTo(kind) {
-		return wantNoMatch, nil
+		return got, nil
 	}
-	for _, n := range f.looks(r) {
+	looks := f.looks(r)
+	if len(looks) == 0 {
+		got = wantNoMatch
+	}
+	for _, n := range looks {
 		f.lookAt(n)
-		what, _, err := r.evaluate(f)
+		what, skipped, err := r.evaluate(f)
 		if err != nil {
 			return wantError, err
 		}
 		if what == OutcomeMatch {
 			return wantMatch, nil
 		}
+		if !skipped {
+			got = wantNoMatch
+		}
 	}
-	return wantNoMatch, nil
+	return got, nil
 }
 
 // Untested lists the rules that lack a test that matches or one that does not.

@@ -18,9 +18,6 @@ type Finding struct {
 	Steps   []Step `json:"steps"`
 }
 
-// outcomeSkipped: the rule's applies, or its kinds, leave the claim out.
-const outcomeSkipped = "skipped"
-
 // Why evaluates one rule, whatever its mode, and explains what it makes of f.
 func (s *Ruleset) Why(id string, f Facts) ([]Finding, error) {
 	a, r := s.rule(id)
@@ -29,7 +26,7 @@ func (s *Ruleset) Why(id string, f Facts) ([]Finding, error) {
 	}
 	if !r.appliesTo(f.Claim.Kind) {
 		text := fmt.Sprintf("it is for claims of kind %s, and this one is of kind %s", strings.Join(r.Kinds, ", "), f.Claim.Kind)
-		return []Finding{{Rule: id, Pack: a.Pack.Name, Mode: a.mode(r), Effect: r.Effect, Outcome: outcomeSkipped, Message: text, Steps: []Step{}}}, nil
+		return []Finding{{Rule: id, Pack: a.Pack.Name, Mode: a.mode(r), Effect: r.Effect, Outcome: wantSkipped, Message: text, Steps: []Step{}}}, nil
 	}
 	fr := newFrame(a.Pack, factsObject(&f))
 	out := []Finding{}
@@ -43,7 +40,7 @@ func (s *Ruleset) Why(id string, f Facts) ([]Finding, error) {
 		fd.Outcome = what
 		switch {
 		case skipped:
-			fd.Outcome = outcomeSkipped
+			fd.Outcome = wantSkipped
 		case err != nil:
 			fd.Message = oneLine(clip(err.Error(), maxMessage))
 		case what == OutcomeMatch, r.Effect == EffectRequire:
