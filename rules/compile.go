@@ -1,10 +1,11 @@
 package rules
 
 import (
-	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/google/cel-go/cel"
 	celast "github.com/google/cel-go/common/ast"
@@ -13,13 +14,6 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/ext"
 	"go.yaml.in/yaml/v3"
-)
-
-// Bounds on one expression, in code points, levels and nested comprehensions.
-const (
-	maxExprSize    = 4096
-	maxExprDepth   = 50
-	maxCompNesting = 2
 )
 
 // An expression is a compiled CEL text.
@@ -35,8 +29,8 @@ type expression struct {
 	roots    []string
 	vars     []string // variables it names
 
-	concats   int    // + that it evaluates, through variables too
-	unbounded string // a function of growing that it calls
+	concats int    // + that it evaluates, through variables too
+	cost    uint64 // the most that evaluating it can cost, its variables aside, for all the simple commands of a line
 }
 
 // A variable is a named expression of a pack, worked out at most once for each evaluation.
@@ -51,6 +45,7 @@ type compiler struct {
 	env    *cel.Env
 	types  *provider
 	source *source
+	cost   uint64 // of all expressions
 	byName map[string]*variable
 }
 
@@ -155,6 +150,10 @@ func paramValue(n *yaml.Node) (*types.Type, ref.Val, error) {
 
 // compileVariables compiles each variable in turn: it sees those above it.
 func (c *compiler) compileVariables(files []variableFile) {
+	if len(files) > maxVariables {
+		c.d.add(1, 1, "", "the pack has %d variables, the limit is %d", len(files), maxVariables)
+		return
+	}
 	for _, vf := range files {
 		name := vf.Name.Text
 		if !wordPattern.MatchString(name) || c.byName[name] != nil {
@@ -189,6 +188,10 @@ func (c *compiler) constant(e *expression) ref.Val {
 }
 
 func (c *compiler) compileRules(files []ruleFile) {
+	if len(files) > maxRules {
+		c.d.add(1, 1, "", "the pack has %d rules, the limit is %d", len(files), maxRules)
+		return
+	}
 	seen := make(map[string]bool)
 	for _, rf := range files {
 		if !namePattern.MatchString(rf.ID.Text) || seen[rf.ID.Text] {
@@ -217,6 +220,10 @@ func (c *compiler) compileRule(rf ruleFile) *Rule {
 		return nil
 	}
 	c.lint(r)
+	if len(rf.Tests) > maxTests {
+		c.d.add(rf.ID.Line, rf.ID.Col, r.ID, "the rule has %d tests, the limit is %d", len(rf.Tests), maxTests)
+		return nil
+	}
 	for _, tf := range rf.Tests {
 		if t, ok := c.readTest(r.ID, tf); ok {
 			r.Tests = append(r.Tests, t)
@@ -256,13 +263,13 @@ func (c *compiler) lint(r *Rule) {
 		roots = append(roots, c.allRoots(r.applies)...)
 	}
 	if r.Phase == PhaseGate && (slices.Contains(roots, "run") || slices.Contains(roots, "files")) {
-		c.d.add(r.when.Line, r.when.Col, r.ID, "the gate decides before anything ran: it cannot read run or files")
+		c.fault(r.ID, r.when.text, "the gate decides before anything ran: it cannot read run or files")
 	}
 	if r.Phase == PhaseJudge && r.when.usesCall {
-		c.d.add(r.when.Line, r.when.Col, r.ID, "call is for the gate; the judge reads command.calls")
+		c.fault(r.ID, r.when.text, "call is for the gate; the judge reads command.calls")
 	}
 	if r.Effect == EffectRequire && !slices.Contains(roots, "run") && !slices.Contains(roots, "files") {
-		c.d.add(r.when.Line, r.when.Col, r.ID, "a require must read run or files: the agent's words are no evidence")
+		c.fault(r.ID, r.when.text, "a require must read run or files: the agent's words are no evidence")
 	}
 }
 
@@ -280,39 +287,89 @@ func (c *compiler) compile(rule string, t text, want *types.Type) *expression {
 	if t.Text == "" {
 		return nil
 	}
-	ast, iss := c.env.Compile(t.Text)
-	if iss.Err() != nil {
-		for _, e := range iss.Errors() {
-			line, col := c.source.ofError(t, e.Location)
-			c.d.add(line, col, rule, "%s", strings.TrimSuffix(e.Message, " (in container '')"))
-		}
+	ast, ok := c.check(rule, t)
+	if !ok {
 		return nil
 	}
 	if want != nil && !ast.OutputType().IsExactType(want) {
-		c.d.add(t.Line, t.Col, rule, "the expression gives %s, want %s", ast.OutputType(), want)
+		c.fault(rule, t, "the expression gives %s, want %s", ast.OutputType(), want)
 		return nil
 	}
 	program, err := c.env.Program(ast, cel.EvalOptions(cel.OptOptimize))
 	if err != nil {
-		c.d.add(t.Line, t.Col, rule, "%v", err)
+		c.fault(rule, t, "%v", err)
 		return nil
 	}
 	e := &expression{text: t, env: c.env, ast: ast, program: program, source: c.source}
 	e.tracker = newTracker(e)
 	c.findNames(e)
-	if e.unbounded != "" || e.concats > maxConcats {
-		c.d.add(t.Line, t.Col, rule, "the expression can build a text without end: %s", cmp.Or(e.unbounded, "too many +"))
-		return nil
+	if e.cost = c.costOf(ast); e.usesCall {
+		e.cost = multiply(e.cost, maxCallList)
 	}
-	return e
+	c.cost += min(e.cost, maxPackCost)
+	switch {
+	case e.concats > maxConcats:
+		c.fault(rule, t, "the expression can build a text without end: it joins %d by +, the limit is %d", e.concats, maxConcats)
+	case e.cost > maxExprCost:
+		c.fault(rule, t, "the expression can cost too much: %s, the limit is %d", costText(e.cost), maxExprCost)
+	default:
+		return e
+	}
+	return nil
 }
 
-// maxConcats bounds how many + an expression evaluates, those of its variables included: doubling a text forty times
-// would take all memory there is.
-const maxConcats = 64
+// multiply stops at the largest number.
+func multiply(a, b uint64) uint64 {
+	if a > math.MaxUint64/b {
+		return math.MaxUint64
+	}
+	return a * b
+}
 
-// growing are functions whose result has no bound in the length of what they are given.
-var growing = []string{"replace", "format", "quote"}
+func costText(cost uint64) string {
+	if cost == math.MaxUint64 {
+		return "without bound"
+	}
+	return fmt.Sprintf("%d units for the largest facts", cost)
+}
+
+// check parses and checks a text, or adds diagnostics. Patterns are looked at before anything compiles them.
+func (c *compiler) check(rule string, t text) (*cel.Ast, bool) {
+	if n := utf8.RuneCountInString(t.Text); n > maxExprSize {
+		c.fault(rule, t, "the expression has %d characters, the limit is %d", n, maxExprSize)
+		return nil, false
+	}
+	ast, iss := c.env.Parse(t.Text)
+	if iss.Err() == nil {
+		if f := unfitRegexes(ast.NativeRep()); f != nil {
+			return nil, c.refuse(rule, t, ast, f)
+		}
+		ast, iss = c.env.Check(ast)
+	}
+	if iss.Err() != nil {
+		for _, e := range iss.Errors() {
+			line, col := c.source.ofError(t, e.Location)
+			c.d.add(line, col, rule, "%s", strings.TrimSuffix(e.Message, " (in container '')"))
+		}
+		return nil, false
+	}
+	if f := unfit(ast.NativeRep()); f != nil {
+		return nil, c.refuse(rule, t, ast, f)
+	}
+	return ast, true
+}
+
+// fault adds a diagnostic about a whole expression.
+func (c *compiler) fault(rule string, t text, format string, args ...any) {
+	line, col := c.source.at(t, 0)
+	c.d.add(line, col, rule, format, args...)
+}
+
+func (c *compiler) refuse(rule string, t text, ast *cel.Ast, f *fault) bool {
+	line, col := c.source.ofError(t, ast.NativeRep().SourceInfo().GetStartLocation(f.at.ID()))
+	c.d.add(line, col, rule, "%s", f.text)
+	return false
+}
 
 // findNames lists what an expression reads.
 func (c *compiler) findNames(e *expression) {
@@ -325,11 +382,8 @@ func (c *compiler) findNames(e *expression) {
 			}
 			e.usesCall = e.usesCall || name == "call"
 		case celast.CallKind:
-			switch fn := x.AsCall().FunctionName(); {
-			case fn == operators.Add:
+			if function(x) == operators.Add {
 				e.concats++
-			case slices.Contains(growing, fn):
-				e.unbounded = fn
 			}
 		case celast.SelectKind:
 			s := x.AsSelect()

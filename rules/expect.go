@@ -29,6 +29,9 @@ const (
 	maxProgram = 500
 )
 
+// maxOutputs bounds how many texts a claim expects: rules compare them with what was found, each with each.
+const maxOutputs = 64
+
 // An Expect is what a claim says will be found. What is not understood is never guessed: such a claim is unrunnable.
 type Expect struct {
 	Understood  bool           `json:"understood"`
@@ -198,6 +201,9 @@ func readExpectObject(raw json.RawMessage) (Expect, error) {
 
 // check refuses expectations that could not be tested: empty texts match anything, bad patterns nothing.
 func (e Expect) check() error {
+	if len(e.Output) > maxOutputs {
+		return fmt.Errorf("it names %d texts, the limit is %d", len(e.Output), maxOutputs)
+	}
 	for _, o := range e.Output {
 		if o.Want == "" {
 			return fmt.Errorf("%s is empty", o.What)

@@ -31,7 +31,7 @@ func (p *Pack) Lint() Diagnostics {
 	}
 	for _, v := range p.variables {
 		if !used[v.name] {
-			d.add(v.expr.Line, v.expr.Col, "", "variable %s is never read", v.name)
+			d.addAt(v.expr, "", "variable %s is never read", v.name)
 		}
 	}
 	for _, f := range p.params.typ.fields {
@@ -48,10 +48,10 @@ func (p *Pack) lintRule(d *diagnoser, r *Rule) {
 		d.add(r.Line, r.Col, r.ID, "reason %s is given by dk itself: take another, so that the two can be told apart", r.Reason)
 	}
 	if !slices.ContainsFunc(exprs, func(e *expression) bool { return !e.constant }) {
-		d.add(r.when.Line, r.when.Col, r.ID, "it reads no fact: it is the same for every claim")
+		d.addAt(r.when, r.ID, "it reads no fact: it is the same for every claim")
 	}
 	if r.Phase == PhaseJudge && onlyClaim(exprs) {
-		d.add(r.when.Line, r.when.Col, r.ID, "it reads the agent's words alone, and no evidence")
+		d.addAt(r.when, r.ID, "it reads the agent's words alone, and no evidence")
 	}
 	tested := make(map[string]bool)
 	for _, e := range exprs {
@@ -70,6 +70,12 @@ func (p *Pack) lintRule(d *diagnoser, r *Rule) {
 			}
 		})
 	}
+}
+
+// addAt adds a diagnostic about a whole expression.
+func (d *diagnoser) addAt(e *expression, rule, format string, args ...any) {
+	line, col := e.source.at(e.text, 0)
+	d.add(line, col, rule, format, args...)
 }
 
 func onlyClaim(exprs []*expression) bool {

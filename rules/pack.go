@@ -144,6 +144,9 @@ func ParsePack(file string, src []byte) (*Pack, error) {
 	c.compileParams(&f.Params)
 	c.compileVariables(f.Variables)
 	c.compileRules(f.Rules)
+	if c.cost > maxPackCost {
+		d.add(1, 1, "", "the rules of the pack together can cost too much: %d units for the largest facts, the limit is %d", c.cost, maxPackCost)
+	}
 	if len(d.list) > 0 {
 		return nil, d.list
 	}
