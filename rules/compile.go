@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common"
 	celast "github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
@@ -404,9 +405,25 @@ func (c *compiler) findNames(e *expression) {
 	e.vars = slices.Compact(e.vars)
 }
 
-// place is where the part with the given id stands in the file.
-func (e *expression) place(id int64) (line, col int) {
-	return e.source.ofError(e.text, e.ast.NativeRep().SourceInfo().GetStartLocation(id))
+// place is where a part of e begins in the file. CEL has the places of operators and dots; the part begins with the first of
+// them, or of its operands.
+func (e *expression) place(x celast.Expr) (line, col int) {
+	info := e.ast.NativeRep().SourceInfo()
+	first, found := info.GetStartLocation(x.ID()), false
+	celast.PostOrderVisit(x, celast.NewExprVisitor(func(sub celast.Expr) {
+		r, ok := info.GetOffsetRange(sub.ID())
+		if !ok {
+			return
+		}
+		if at := info.GetLocationByOffset(r.Start); !found || before(at, first) {
+			first, found = at, true
+		}
+	}))
+	return e.source.ofError(e.text, first)
+}
+
+func before(a, b common.Location) bool {
+	return a.Line() < b.Line() || (a.Line() == b.Line() && a.Column() < b.Column())
 }
 
 // eval evaluates e. A panic in the engine comes back from CEL as an error.

@@ -113,7 +113,7 @@ func (c *Coverage) add(e *expression, seen seenBoth) {
 				continue
 			}
 			g := Gap{Outcome: outcome, Expr: part.text()}
-			g.Line, g.Col = e.place(part.id())
+			g.Line, g.Col = e.place(part.node)
 			c.Missing = append(c.Missing, g)
 		}
 	}

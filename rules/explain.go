@@ -283,7 +283,7 @@ func (w *reader) step(x celast.Expr, read bool) {
 		return
 	}
 	s := Step{Expr: text, Value: show(v), Read: read, Depth: w.depth}
-	s.Line, s.Col = w.expr.place(x.ID())
+	s.Line, s.Col = w.expr.place(x)
 	w.steps = append(w.steps, s)
 }
 

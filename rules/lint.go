@@ -65,7 +65,7 @@ func (p *Pack) lintRule(d *diagnoser, r *Rule) {
 		e.optionalReads(func(x celast.Expr, text string, test bool) {
 			if !test && !tested[text] {
 				tested[text] = true // once
-				line, col := e.place(x.ID())
+				line, col := e.place(x)
 				d.add(line, col, r.ID, "%s is not always recorded, and reading it then is an error: ask has(%s) before", text, text)
 			}
 		})

@@ -29,7 +29,7 @@ func (p *Pack) Mutants() ([]Mutant, error) {
 			for _, part := range e.parts() {
 				for _, ch := range changesOf(part) {
 					m := Mutant{Name: s.name, Change: ch.what}
-					m.Line, m.Col = e.place(part.id())
+					m.Line, m.Col = e.place(part.node)
 					program, err := e.changed(part, ch)
 					if err != nil {
 						return nil, fmt.Errorf("%s:%d:%d: %s: %w", p.file, m.Line, m.Col, ch.what, err)

@@ -71,8 +71,8 @@ rules:
 		gaps = append(gaps, fmt.Sprintf("%d:%d %s %t", g.Line, g.Col, g.Expr, g.Outcome))
 	}
 	require.Equal(t, []string{
-		`10:28 call.argv.exists(a, a == "check") true`,
-		`10:34 a == "check" true`,
+		`10:12 call.argv.exists(a, a == "check") true`,
+		`10:32 a == "check" true`,
 	}, gaps)
 	require.Equal(t, 857, all[0].PerMille())
 	require.Equal(t, 999, rules.Coverage{Wanted: 100_000, Seen: 99_999}.PerMille())
@@ -85,8 +85,8 @@ rules:
 			survived[fmt.Sprintf("%d:%d %s", m.Line, m.Col, m.Change)] = true
 		}
 	}
-	require.Contains(t, survived, `11:12 without the operand call.argv.exists(a, a == "check")`)
-	require.NotContains(t, survived, `9:17 the sign of call.name == "make" made !=`)
+	require.Contains(t, survived, `10:12 without the operand call.argv.exists(a, a == "check")`)
+	require.NotContains(t, survived, `9:7 the sign of call.name == "make" made !=`)
 }
 
 // An explanation is the smallest part that decided, with the values it read.
@@ -120,10 +120,10 @@ rules:
 		return out
 	}
 	require.Equal(t, []string{
-		"no_match", "11:20 variables.ours = false", `6:35 call.name in params.tools = false`, `6:29 call.name = "go"`,
+		"no_match", "11:11 variables.ours = false", `6:25 call.name in params.tools = false`, `6:25 call.name = "go"`,
 	}, steps("r", "go vet"))
 	require.Equal(t, []string{
-		"no_match", `11:45 call.argv.exists(a, a.startsWith("d")) = false`, `11:33 call.argv = ["make", "check"]`,
+		"no_match", `11:29 call.argv.exists(a, a.startsWith("d")) = false`, `11:29 call.argv = ["make", "check"]`,
 	}, steps("r", "make check"))
 	require.Equal(t, []string{"no_match", "11:74 has(claim.expect.file) = false"}, steps("r", "make dist"))
 	require.Contains(t, strings.Join(steps("err", "make x"), "\n"), "call.argv[7] == ")
