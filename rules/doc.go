@@ -29,10 +29,22 @@
 // find its tools, or that ran no test, does not show that the claim is false, and must not show that it is true. Only
 // packs that the operator installs may use it, since it can hide a failure.
 //
+// # Modes and trust
+//
+// A rule in force has a mode: enforce decides, shadow is evaluated and recorded and never decides, off is not evaluated.
+// Modes are not in the pack but in what puts it in force ([Active]), so that a roll-out changes no rule; the digest of a
+// [Ruleset] covers both. A pack from where an agent can write is held to tightening: allow and inconclusive are refused,
+// and a require of it that is met is no evidence.
+//
+// # Bounds
+//
+// A pack may be hostile. An evaluation cannot be stopped and a clock must not decide, so everything is bounded when a pack is
+// loaded: see limits.go. What is left to run time is an error, and errors refuse.
+//
 // # CEL
 //
-// Each rule is one CEL program. cel-go is pinned at v0.31.0, the last version under its old module path, and kept behind
-// this package. Known faults of that version are avoided on purpose: no runtime cost limit together with state tracking
+// Each rule is one CEL program, and a second one that tracks its parts for explanations. cel-go is pinned at v0.31.0, the
+// last version under its old module path, and kept behind this package. Known faults of that version are avoided on purpose: no runtime cost limit together with state tracking
 // (the limit is silently ignored), no RegexProgramSizeLimit (it panics on {n}), no constant folding (it folds some
 // comprehensions to null), no hashing of unparsed text (it drops parentheses).
 //
@@ -45,4 +57,4 @@ import "github.com/dalkkak/dkgraph/rules/shell"
 const FactsSchema = "dk.facts/v1"
 
 // Engine names everything besides the rules that a decision depends on. A change of it counts as a change of rules.
-const Engine = "cel-go@v0.31.0 " + FactsSchema + " rules@1 " + shell.Version
+const Engine = "cel-go@v0.31.0 " + FactsSchema + " rules@2 " + shell.Version

@@ -90,6 +90,8 @@ func (e estimator) EstimateSize(n checker.AstNode) *checker.SizeEstimate {
 		return atMost(maxList)
 	case slices.Contains(words, path[len(path)-1]):
 		return atMost(maxWord)
+	case path[0] == "call", path[0] == "command" && len(path) > 2:
+		return atMost(maxCommand / maxList) // one may be longer, and then the others are shorter
 	}
 	return atMost(maxText)
 }
