@@ -176,6 +176,14 @@ func FuzzParsePack(f *testing.F) {
 		if err == nil {
 			require.NotEmpty(t, p.Digest)
 			p.RunTests()
+			p.Lint()
+			if len(p.Rules) > 3 {
+				return // slow, and nothing new
+			}
+			_, err := p.Coverage()
+			require.NoError(t, err)
+			_, err = p.Mutants()
+			require.NoError(t, err)
 		}
 	})
 }

@@ -31,7 +31,7 @@ const (
 	maxRegexSize  = 1000 // instructions, about
 
 	// In units of CEL's static cost model, for the largest facts there can be. One is up to 50 ns, and for texts far less.
-	maxExprCost = 10_000_000  // of one expression for a whole command, all of its simple commands
+	maxExprCost = 40_000_000  // of one expression for a whole command, all of its simple commands
 	maxPackCost = 100_000_000 // of all expressions
 )
 

@@ -17,9 +17,10 @@ func newSource(src string) *source { return &source{lines: strings.SplitAfter(sr
 // at returns the line and the column, from 1, of the nth character of a text that stands in the file. YAML folds lines and
 // takes indentation and quotes away, so the text is laid beside what stands in the file, character by character.
 func (s *source) at(t text, n int) (line, col int) {
-	w := walker{lines: s.lines, line: t.Line, col: t.Col - 1}
+	w := walker{lines: s.lines, line: t.Line}
+	w.advance(t.Col - 1)
 	if t.style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 {
-		w.col = 0
+		w.col, w.off = 0, 0
 		w.indent()
 	}
 	for _, r := range t.Text {
@@ -49,10 +50,11 @@ func (s *source) ofError(t text, loc common.Location) (line, col int) {
 	return s.at(t, n+max(loc.Column(), 0))
 }
 
-// A walker is a place in the file, from line 1 and column 0, in characters.
+// A walker is a place in the file: a line from 1, and how much of it was passed, in characters and in bytes.
 type walker struct {
-	lines     []string
-	line, col int
+	lines    []string
+	line     int
+	col, off int
 }
 
 // rest is what follows in the line.
@@ -60,25 +62,28 @@ func (w *walker) rest() string {
 	if w.line < 1 || w.line > len(w.lines) {
 		return ""
 	}
-	l := w.lines[w.line-1]
-	for range w.col {
-		_, n := utf8.DecodeRuneInString(l)
-		l = l[n:]
+	return w.lines[w.line-1][w.off:]
+}
+
+// advance passes n characters.
+func (w *walker) advance(n int) {
+	for range n {
+		_, size := utf8.DecodeRuneInString(w.rest())
+		w.col, w.off = w.col+1, w.off+size
 	}
-	return l
 }
 
 func (w *walker) indent() {
 	rest := w.rest()
-	w.col += len(rest) - len(strings.TrimLeft(rest, " "))
+	w.advance(len(rest) - len(strings.TrimLeft(rest, " ")))
 }
 
 // next goes to the first character of the next line that has one.
 func (w *walker) next() {
 	for w.line <= len(w.lines) {
-		w.line, w.col = w.line+1, 0
+		w.line, w.col, w.off = w.line+1, 0, 0
 		w.indent()
-		if r := w.rest(); r != "\n" && r != "" {
+		if r := w.rest(); r != "\n" && r != "\r\n" && r != "" {
 			return
 		}
 	}
@@ -86,20 +91,21 @@ func (w *walker) next() {
 
 // pass goes past the one character r of the text.
 func (w *walker) pass(r rune, style yaml.Style) {
-	rest := strings.TrimRight(w.rest(), "\r\n")
-	blank := strings.TrimLeft(rest, " \t") == ""
+	rest := w.rest()
+	first, size := utf8.DecodeRuneInString(strings.TrimLeft(rest, " \t"))
+	blank := size == 0 || first == '\n' || first == '\r'
 	switch {
 	case blank && (r == ' ' || r == '\n'):
 		w.next()
 	case blank:
 		w.next()
-		w.col++
+		w.advance(1)
 	case style&yaml.SingleQuotedStyle != 0 && strings.HasPrefix(rest, "''"),
 		style&yaml.DoubleQuotedStyle != 0 && strings.HasPrefix(rest, `\`):
-		w.col += 2
+		w.advance(2)
 	case r == ' ' && rest[0] != ' ', r == '\n':
 		// the indentation of a literal block is passed already
 	default:
-		w.col++
+		w.advance(1)
 	}
 }
