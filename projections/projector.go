@@ -284,7 +284,7 @@ func (p *Projector) Close() error {
 		errs = append(errs, p.graph.Close())
 	}
 	if p.log != nil {
-		errs = append(errs, p.log.Close())
+		errs = append(errs, p.log.Close(), p.heads.wrote) // the log's writer has ended
 	}
 	return errors.Join(errs...)
 }
