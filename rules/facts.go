@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
+	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
@@ -39,6 +42,7 @@ type ClaimFacts struct {
 // NewFacts returns the facts that a claim alone gives: those of the gate. cwd is the folder where the claim was made, ""
 // if it is not known; it is used as text, to understand absolute paths.
 func NewFacts(c events.Claim, cwd string) Facts {
+	c = validText(c)
 	f := Facts{root: cwd, Claim: ClaimFacts{
 		ID: c.ClaimID, Text: c.Text, Kind: c.Kind, Verify: c.Verify, CWD: c.CWD, About: c.About, Check: CheckCommand,
 	}}
@@ -47,6 +51,21 @@ func NewFacts(c events.Claim, cwd string) Facts {
 	f.asFileCheck()
 	f.defaultExit()
 	return f
+}
+
+// validText makes the texts of a claim valid UTF-8, which they are when they come from a log: invalid bytes have two forms
+// in JSON, and facts have to read back the same.
+func validText(c events.Claim) events.Claim {
+	for _, s := range []*string{&c.ClaimID, &c.Text, &c.Kind, &c.Verify, &c.CWD} {
+		*s = strings.ToValidUTF8(*s, "\uFFFD")
+	}
+	for i, s := range c.About {
+		if !utf8.ValidString(s) {
+			c.About = slices.Clone(c.About)
+			c.About[i] = strings.ToValidUTF8(s, "\uFFFD")
+		}
+	}
+	return c
 }
 
 // With returns the facts of the judge: f and what a run showed.
