@@ -195,7 +195,7 @@ func (l *Log) commitBatch(b batch, ready []*request) error {
 
 // nothingWritten reports whether a backend's error promises that it wrote nothing.
 func nothingWritten(err error) bool {
-	for _, target := range []error{ErrTooLarge, ErrNoSpace, ErrClosed, context.Canceled, context.DeadlineExceeded} {
+	for _, target := range []error{ErrTooLarge, ErrNoSpace, ErrNotWritten, ErrClosed, context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, target) {
 			return true
 		}
