@@ -35,7 +35,7 @@ func closed(t *testing.T) image {
 	img := image{dir: filepath.Join(t.TempDir(), "log")}
 	log, err := openLog(img.dir, Options{}, small())
 	require.NoError(t, err)
-	for n := 0; n < 12000; n += 100 {
+	for n := 0; n < 6000; n += 100 {
 		recs, _, err := log.Append(t.Context(), drafts(n, 100)...)
 		require.NoError(t, err)
 		for _, r := range recs {
