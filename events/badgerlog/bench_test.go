@@ -92,7 +92,7 @@ func benchStore(b *testing.B, n int) string {
 	return dir
 }
 
-const benchSize = 200_000
+const benchSize = 500_000
 
 func BenchmarkScan(b *testing.B) {
 	log, err := Open(benchStore(b, benchSize))

@@ -46,9 +46,12 @@ func TestKilled(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
-	dir := filepath.Join(t.TempDir(), "log")
+	var dir string
 	var acked []string
 	for round := range rounds(30) {
+		if round%40 == 0 { // reading it all each time would take ever longer
+			dir, acked = filepath.Join(t.TempDir(), "log"), nil
+		}
 		out := &lineCounter{n: 1 + r.IntN(700), reached: make(chan struct{})}
 		if r.IntN(5) == 0 {
 			out.n = 1 // close to the opening
@@ -64,10 +67,10 @@ func TestKilled(t *testing.T) {
 		acked = append(acked, o.events...)
 		acked = recovered(t, dir, acked)
 	}
-	t.Logf("%d kills, %d events", rounds(30), len(acked))
+	t.Logf("%d kills, %d events in the last store", rounds(30), len(acked))
 }
 
-// recovered opens the store in one of three ways and returns what is in it, which must be what was acknowledged and
+// recovered opens the store and returns what is in it, which must be what was acknowledged and
 // perhaps more. acked lacks what a kill kept from being printed: those events are in the log all the same.
 func recovered(t *testing.T, dir string, acked []string) []string {
 	log, err := openLog(dir, Options{}, small())
@@ -113,6 +116,21 @@ func TestKilledWhileOpening(t *testing.T) {
 		require.Empty(t, o.err)
 		require.Empty(t, o.crash)
 		require.Equal(t, img.acked, o.events[1:1+len(img.acked)])
+	}
+}
+
+// TestKilledAtBirth kills a process before a store that it makes is one.
+func TestKilledAtBirth(t *testing.T) {
+	for n := range rounds(10) {
+		dir := filepath.Join(t.TempDir(), "log")
+		cmd := command(t, "append", dir, "1")
+		require.NoError(t, cmd.Start())
+		spin(n % 20)
+		require.NoError(t, cmd.Process.Kill())
+		_ = cmd.Wait()
+		log, err := openLog(dir, Options{}, small())
+		require.NoError(t, err)
+		require.NoError(t, log.Close())
 	}
 }
 

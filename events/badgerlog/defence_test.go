@@ -8,10 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/dgraph-io/badger/v4"
+	"github.com/dgraph-io/badger/v4/options"
 	"github.com/stretchr/testify/require"
 
 	"github.com/dalkkak/dkgraph/events"
@@ -63,6 +65,7 @@ func TestFailedCommitIsResolved(t *testing.T) {
 	}{
 		{"kept", func(txn *badger.Txn) error { return errors.Join(txn.Commit(), broken) }, nil, 4},
 		{"not kept", func(*badger.Txn) error { return broken }, events.ErrNotWritten, 2},
+		{"no room", func(*badger.Txn) error { return errors.Join(broken, syscall.ENOSPC) }, events.ErrNoSpace, 2},
 		{"kept in part", partly, events.ErrUnknownOutcome, -1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -350,4 +353,15 @@ func TestTooLargeABatch(t *testing.T) {
 	require.ErrorIs(t, b.Append(t.Context(), 0, entries("a", 5000)), events.ErrTooLarge)
 	require.Zero(t, count(t, b))
 	require.NoError(t, b.Append(context.Background(), 0, entries("a", 10)))
+}
+
+// With OnBlockRead an iterator skips what it cannot read and a compaction then deletes it; with the modes that check whole
+// tables Badger ends the process on some damage. The preflight checks instead.
+func TestBadgerOptions(t *testing.T) {
+	o := badgerOptions("x", defaultTuning())
+	require.Equal(t, options.NoVerification, o.ChecksumVerificationMode)
+	require.True(t, o.SyncWrites)
+	require.EqualValues(t, valueThreshold, o.ValueThreshold)
+	require.Greater(t, o.ValueThreshold, int64(events.MaxEventBytes+32))
+	require.False(t, o.BypassLockGuard)
 }

@@ -82,7 +82,7 @@ func (m *model) check() {
 // TestModel plays any history on a store and on a list, and they must agree.
 func TestModel(t *testing.T) {
 	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue && os.Getenv("NIGHTLY") == "" {
-		require.NoError(t, f.Value.Set("12")) // each history syncs some hundred times
+		require.NoError(t, f.Value.Set("8")) // each history syncs some hundred times
 	}
 	base := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/dgraph-io/badger/v4"
 
@@ -219,6 +218,3 @@ func (b *Backend) mark() error {
 	}
 	return m.write(b.dir)
 }
-
-// closeTimeout bounds how long a database whose commit failed is waited for: Badger tries to flush for ever.
-const closeTimeout = 30 * time.Second

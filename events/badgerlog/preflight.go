@@ -181,20 +181,23 @@ func checkValueLog(dir string, names []string) error {
 			return err
 		}
 		if n > walHeader && slices.Max(buf[walHeader:n]) != 0 {
-			return &DamageError{Dir: dir, Problem: name + " holds values, and this package puts none there"}
+			return &DamageError{
+				Dir: dir, Problem: name + " holds values, and this package puts none there",
+				Hint: "nothing was changed; if no other program wrote to the store, no event lies in that file, and it can be moved away",
+			}
 		}
 	}
 	return nil
 }
 
-// tidy removes what is worth nothing and can keep Badger from opening: files that never got a byte, and two that Badger
-// writes anew, the statistics of the empty value log and the registry of encryption keys, of which there are none.
-// It is called when the events are known to be whole without them.
+// tidy removes what is worth nothing and can keep Badger from opening: WALs that never got a byte, the empty value log and
+// its statistics, and the registry of encryption keys, of which there are none. Badger makes them anew. It is called when
+// the events are known to be whole without them.
 func tidy(dir string, s survey) error {
-	names := []string{"DISCARD", "KEYREGISTRY"}
-	for _, name := range slices.Concat(s.wals, s.values) {
-		if info, err := os.Stat(filepath.Join(dir, name)); err == nil && info.Size() == 0 {
-			names = append(names, name)
+	names := append([]string{"DISCARD", "KEYREGISTRY"}, s.values...)
+	for _, w := range s.logs {
+		if w.size == 0 {
+			names = append(names, w.name)
 		}
 	}
 	for _, name := range names {
@@ -203,8 +206,8 @@ func tidy(dir string, s survey) error {
 		}
 	}
 	for _, w := range s.logs {
-		if w.wild { // Badger would ask for as much memory as the broken record claims, and then cut here
-			if err := os.Truncate(filepath.Join(dir, w.name), int64(w.good)); err != nil {
+		if w.size > 0 {
+			if err := w.mend(filepath.Join(dir, w.name)); err != nil {
 				return err
 			}
 		}

@@ -110,21 +110,6 @@ func copyStore(dir, dst string, s survey, transfer func(from, to string) error) 
 	return copyFile(filepath.Join(dir, manifestName), filepath.Join(dst, manifestName))
 }
 
-// copyTo writes the WAL without the zeros at its end, which take no room, and without a record that cannot be.
-func (w wal) copyTo(path string) error {
-	if w.size == 0 {
-		return nil
-	}
-	data := w.data
-	if w.wild {
-		data = data[:w.good]
-	}
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		return err
-	}
-	return os.Truncate(path, w.size)
-}
-
 func linkOrCopy(from, to string) error {
 	if os.Link(from, to) == nil {
 		return nil

@@ -4,12 +4,16 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"syscall"
 	"time"
 
 	"github.com/dgraph-io/badger/v4"
 
 	"github.com/dalkkak/dkgraph/events"
 )
+
+// closeTimeout bounds how long a database whose commit failed is waited for: Badger tries to flush for ever.
+const closeTimeout = 30 * time.Second
 
 // resolve finds out what a failed commit left behind. Badger fails requests that are partly in its WAL already, and after
 // a failed sync the data stay visible although they may not be on the disk; only what a fresh open finds counts.
@@ -31,6 +35,8 @@ func (b *Backend) resolve(after uint64, entries []events.Entry, cause error) err
 	switch {
 	case err == nil && b.end == after+uint64(len(entries)) && kept == len(entries):
 		return nil
+	case err == nil && b.end == after && errors.Is(cause, syscall.ENOSPC):
+		return fmt.Errorf("%w: %w", events.ErrNoSpace, cause)
 	case err == nil && b.end == after:
 		return fmt.Errorf("%w: %w", events.ErrNotWritten, cause)
 	}

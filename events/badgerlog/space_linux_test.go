@@ -36,7 +36,7 @@ func fillUp(t *testing.T, dir string) string {
 
 // On a device that fills up, the process lives, says so, and everything that was acknowledged is there.
 func TestDiskFull(t *testing.T) {
-	device := tmpfs(t, "40m")
+	device := tmpfs(t, "28m")
 	dir := filepath.Join(device, "log")
 	o := run(t, "fill", dir)
 	require.Empty(t, o.crash)

@@ -3,6 +3,7 @@ package badgerlog
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"os"
@@ -12,17 +13,19 @@ import (
 // A wal is what can be read of a *.mem file, Badger's write-ahead log, without Badger. Badger stops reading at the first
 // record that does not fit and cuts the file there without a word, so what lies behind is seen here or never.
 type wal struct {
-	name  string
-	size  int64
-	data  []byte // without the zeros at the end
-	good  int    // where the last whole transaction ends
-	last  uint64 // the last position in a whole transaction, 0 if there is none
-	wild  bool   // the record at good claims a length that cannot be
-	short bool   // shorter than its own header
+	name   string
+	size   int64
+	data   []byte // without the zeros at the end
+	good   int    // where the last whole transaction ends
+	last   uint64 // the last position in a whole transaction, 0 if there is none
+	wild   bool   // the record at good claims a length that cannot be
+	short  bool   // shorter than its own header
+	header bool   // the header names an encryption key, and there is none
 }
 
 const (
 	walHeader = 20
+	walKey    = 8 // of the header: the number of the encryption key, always 0 here
 	bitTxn    = 1 << 6
 	bitFin    = 1 << 7
 	maxWALKey = 1 << 16
@@ -36,6 +39,7 @@ func readWAL(dir, name string) (wal, error) {
 	w := wal{name: name, size: int64(len(data)), short: len(data) < walHeader}
 	w.data = bytes.TrimRight(data, "\x00")
 	if !w.short {
+		w.header = !bytes.Equal(data[:walKey], make([]byte, walKey))
 		w.scan(data)
 	}
 	return w, nil
@@ -114,10 +118,46 @@ func (w wal) note() string {
 		return w.name + " is empty"
 	case w.short:
 		return fmt.Sprintf("%s has only %d bytes", w.name, w.size)
+	case w.header && w.behind() == 0:
+		return w.name + " has a damaged header"
 	case w.behind() > 0 && w.last == 0:
 		return fmt.Sprintf("%s cannot be read from byte %d on, %d bytes follow", w.name, w.good, w.behind())
 	case w.behind() > 0:
 		return fmt.Sprintf("%s reads well up to byte %d (event %d), %d bytes follow that do not", w.name, w.good, w.last, w.behind())
 	}
 	return ""
+}
+
+// copyTo writes the WAL to path, mended, and without the zeros at its end, which then take no room.
+func (w wal) copyTo(path string) error {
+	if w.size == 0 {
+		return nil
+	}
+	if err := os.WriteFile(path, w.data, 0o600); err != nil {
+		return err
+	}
+	if err := os.Truncate(path, w.size); err != nil {
+		return err
+	}
+	return w.mend(path)
+}
+
+// mend takes out of the file what would keep Badger from reading the good part: a header that says it is encrypted, and a
+// record for which Badger would ask as much memory as it claims before it looks. Badger cuts the file at that record
+// anyway.
+func (w wal) mend(path string) error {
+	if w.wild {
+		if err := os.Truncate(path, int64(w.good)); err != nil {
+			return err
+		}
+	}
+	if !w.header {
+		return nil
+	}
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(make([]byte, walKey), 0)
+	return errors.Join(err, f.Sync(), f.Close())
 }
