@@ -365,3 +365,17 @@ func TestBadgerOptions(t *testing.T) {
 	require.Greater(t, o.ValueThreshold, int64(events.MaxEventBytes+32))
 	require.False(t, o.BypassLockGuard)
 }
+
+func TestRename(t *testing.T) {
+	from, to := filepath.Join(t.TempDir(), "log"), filepath.Join(t.TempDir(), "moved")
+	b := openSmall(t, from, nil)
+	require.NoError(t, b.Append(t.Context(), 0, entries("a", 10)))
+	require.NoError(t, b.Close())
+	require.ErrorIs(t, Rename(to, from), os.ErrExist)
+	require.NoError(t, Rename(from, to))
+	left, err := os.ReadDir(filepath.Dir(from))
+	require.NoError(t, err)
+	require.Empty(t, left)
+	require.FileExists(t, markPath(to))
+	require.Equal(t, 10, count(t, openSmall(t, to, nil)))
+}

@@ -35,8 +35,8 @@
 // # Form
 //
 // Keys are binary and of fixed width: 'e' and the position in 8 bytes, big-endian, hold an entry; 'o' and an origin key
-// hold the position of the event that it names. The files beside dir belong to the store: copy and move them together,
-// and only while it is closed.
+// hold the position of the event that it names. The files beside dir belong to the store: copy them together, and only
+// while it is closed; [Rename] moves them.
 //
 // A Backend is safe for concurrent use by one process. Commits are synchronous. Opening takes time in proportion to the
 // tables, which are read once; after a crash all keys are read, too.

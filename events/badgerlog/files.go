@@ -109,3 +109,24 @@ func replaceFile(path string, data []byte) error {
 	}
 	return err
 }
+
+// Rename moves the closed store at from, with the files that lie beside it, to to, where no store may be. The folder goes
+// last: a crash before that leaves no folder at to, and Rename can be called again.
+func Rename(from, to string) error {
+	from, to = filepath.Clean(from), filepath.Clean(to)
+	if _, err := os.Lstat(to); err == nil {
+		return &fs.PathError{Op: "rename", Path: to, Err: fs.ErrExist}
+	}
+	for _, path := range []func(string) string{headPath, markPath} {
+		if err := os.Rename(path(from), path(to)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if err := syncDir(filepath.Dir(to)); err != nil {
+		return err
+	}
+	if err := os.Rename(from, to); err != nil {
+		return err
+	}
+	return errors.Join(syncDir(filepath.Dir(from)), syncDir(filepath.Dir(to)))
+}

@@ -15,7 +15,7 @@ import (
 // A head is how far the log reached at some time: a lower bound of how far it reaches now.
 type head struct {
 	pos  uint64
-	hash events.Hash // the first 32 bytes of the entry's data, which for an event are its SHA-256
+	hash events.Hash // the first 32 bytes of the entry's data, which for an event are its hash
 }
 
 func headOf(pos uint64, data []byte) head {
