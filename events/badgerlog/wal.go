@@ -57,7 +57,7 @@ func (w *wal) scan(data []byte) {
 		}
 		at += n
 		if p, ok := r.position(); ok {
-			last = p
+			last = max(last, p) // within a transaction they are in no order
 		}
 		if r.meta&bitFin != 0 || r.meta&bitTxn == 0 {
 			w.good, w.last = at, last
