@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -116,7 +117,8 @@ func checkFolder(dir string) error {
 		return fmt.Errorf("%w: %s holds %s", ErrNotStore, filepath.Join(dir, "log"), left[0].Name())
 	}
 	for _, e := range entries {
-		if !slices.Contains([]string{"log", "graph", "keys", checkpointFile, previousFile, anchorsFile}, e.Name()) {
+		if !slices.Contains([]string{"graph", "keys", checkpointFile, previousFile, anchorsFile}, e.Name()) &&
+			e.Name() != "log" && !strings.HasPrefix(e.Name(), "log.") {
 			return fmt.Errorf("%w: %s holds %s and no log", ErrNotStore, dir, e.Name())
 		}
 	}

@@ -3,9 +3,11 @@ package main
 import (
 	"context"
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/dalkkak/dkgraph/events"
 	"github.com/dalkkak/dkgraph/graph"
 	"github.com/dalkkak/dkgraph/projections"
 )
@@ -37,7 +39,10 @@ Exit status: 0 nothing wrong was found, 1 something was, 2 it could not be read.
 				return a.printAudit(found)
 			})
 			if damaged(err) { // so badly that it does not open
-				return a.printAudit(projections.Audit{Findings: []projections.Finding{{What: "log", Detail: err.Error()}}})
+				detail, _, _ := strings.Cut(err.Error(), "\nhint:")
+				err = a.printAudit(projections.Audit{Findings: []projections.Finding{{What: "log", Detail: detail}}})
+				a.err.printf("hint: %s\n", hintFor(events.ErrCorrupt))
+				return err
 			}
 			return err
 		},
@@ -103,7 +108,9 @@ func (a *app) printAudit(found projections.Audit) error {
 		{"claims", itoa(found.Claims) + ", receipts " + itoa(found.Receipts)},
 		{"trust", found.Trust},
 	} {
-		a.out.printf("%s  %s\n", a.out.paint(dim, pad(f[0], 6)), f[1])
+		if found.Origin != "" { // it could be opened
+			a.out.printf("%s  %s\n", a.out.paint(dim, pad(f[0], 6)), f[1])
+		}
 	}
 	for _, f := range found.Findings {
 		a.out.printf("%s  %s\n", a.out.paint(red, "✗ "+f.What), short(f.Detail, 400))

@@ -82,7 +82,7 @@ func recovered(t *testing.T, dir string, acked []string) []string {
 		require.NoError(t, err)
 		require.EqualValues(t, len(found)+1, rec.Seq())
 		require.Equal(t, prev, rec.Prev())
-		require.Equal(t, rec.Hash(), events.Sum(rec.Line()))
+		require.Equal(t, rec.Hash(), events.LeafHash(rec.Line()))
 		prev = rec.Hash()
 		line := fmt.Sprintf("%d %s", rec.Seq(), rec.Hash())
 		found = append(found, line)
