@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -460,6 +461,29 @@ func TestClaimKnownFromElsewhereIsSaid(t *testing.T) {
 	in, err := p.Ingest(t.Context(), strings.NewReader(claudeSays("/somewhere/else", says...)), "b")
 	require.NoError(t, err)
 	require.Len(t, in.Elsewhere, 4)
+}
+
+func TestOtherAccount(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("accounts are told apart on unix alone")
+	}
+	b := newBench(t)
+	p := b.open(t)
+	another := os.Getuid() + 4711
+	other, why, err := p.OtherAccount(another)
+	require.NoError(t, err)
+	require.True(t, other, why)
+	for _, uid := range []int{0, os.Getuid()} {
+		other, why, err := p.OtherAccount(uid)
+		require.NoError(t, err)
+		require.False(t, other)
+		require.NotEmpty(t, why)
+	}
+	require.NoError(t, os.Chmod(filepath.Join(b.store, "keys"), 0o755))
+	other, why, err = p.OtherAccount(another)
+	require.NoError(t, err)
+	require.False(t, other)
+	require.Contains(t, why, "lets others in")
 }
 
 func TestFolderThatIsNoStore(t *testing.T) {

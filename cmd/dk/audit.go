@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"os"
+	"os/user"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,7 +15,7 @@ import (
 )
 
 func (a *app) auditCommand() *cobra.Command {
-	var against string
+	var against, agentUser string
 	c := a.jsonFlag(&cobra.Command{
 		Use:   "audit",
 		Short: "Read the whole store again and say what is wrong with it",
@@ -27,6 +29,9 @@ Exit status: 0 nothing wrong was found, 1 something was, 2 it could not be read.
 			err := a.read(c.Context(), func(p *projections.Projector, _ *graph.View) error {
 				found, err := p.Audit(c.Context(), a.auditProgress())
 				a.endProgress()
+				if err == nil && agentUser != "" {
+					err = checkAccount(p, agentUser, &found)
+				}
 				if err == nil && against != "" {
 					err = compareWith(c.Context(), p, against, &found)
 				}
@@ -48,7 +53,30 @@ Exit status: 0 nothing wrong was found, 1 something was, 2 it could not be read.
 		},
 	})
 	c.Flags().StringVar(&against, "against", "", "checkpoint file that was kept elsewhere")
+	c.Flags().StringVar(&agentUser, "agent-user", "", "account under which agents run: say whether it could read the key")
 	return c
+}
+
+// checkAccount adds what the account that agents run under could do.
+func checkAccount(p *projections.Projector, name string, found *projections.Audit) error {
+	u, err := user.Lookup(name)
+	if err != nil {
+		return withHint(err, "name the account that the agents run under")
+	}
+	uid, err := strconv.Atoi(u.Uid)
+	if err != nil {
+		return err
+	}
+	other, why, err := p.OtherAccount(uid)
+	switch {
+	case err != nil:
+		return err
+	case other:
+		found.Trust = projections.TrustOtherAccount
+	default:
+		found.Trust += " (" + name + ": " + why + ")"
+	}
+	return nil
 }
 
 // compareWith adds what a checkpoint kept elsewhere says.
