@@ -43,10 +43,37 @@ type ClaimFacts struct {
 // if it is not known; it is used as text, to understand absolute paths.
 func NewFacts(c events.Claim, cwd string) Facts {
 	c = validText(c)
-	f := Facts{root: cwd, Claim: ClaimFacts{
+	return newFacts(c, cwd, shell.AnalyseIn(cwd, c.Verify))
+}
+
+// A ScriptFile is what is known of one file that says what scripts are, see [shell.File].
+type ScriptFile = shell.File
+
+// ScriptOutside is the problem of a file that lies outside of what may be read.
+const ScriptOutside = shell.ProblemOutside
+
+// ReadScript gives one file of the project by its path relative to the folder of the command.
+type ReadScript = func(path string) ScriptFile
+
+// NewFactsWith is [NewFacts] with the files of the project, which say what the scripts are that the command runs. read
+// is asked only for the few that matter.
+func NewFactsWith(c events.Claim, cwd string, read ReadScript) Facts {
+	c = validText(c)
+	files := shell.Files{}
+	a := shell.AnalyseWith(cwd, c.Verify, files)
+	for len(a.Wanted()) > 0 { // each round asks for files that were not given yet, of which there is a bounded number
+		for _, path := range a.Wanted() {
+			files[path] = read(path)
+		}
+		a = shell.AnalyseWith(cwd, c.Verify, files)
+	}
+	return newFacts(c, cwd, a)
+}
+
+func newFacts(c events.Claim, cwd string, command shell.Analysis) Facts {
+	f := Facts{Command: command, root: cwd, Claim: ClaimFacts{
 		ID: c.ClaimID, Text: c.Text, Kind: c.Kind, Verify: c.Verify, CWD: c.CWD, About: c.About, Check: CheckCommand,
 	}}
-	f.Command = shell.AnalyseIn(cwd, c.Verify)
 	f.Claim.Expect = parseExpect(c)
 	f.asFileCheck()
 	f.defaultExit()

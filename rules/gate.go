@@ -60,6 +60,9 @@ func (g *gating) note(r *Rule, f *frame, call int) {
 		return
 	}
 	ro := outcome{rule: r, call: call, what: what, err: err}.record(f)
+	if call > 0 {
+		ro.Message = inScript(ro.Message, g.facts.Command.Calls[call-1])
+	}
 	g.rules = append(g.rules, ro)
 	switch {
 	case what == OutcomeError:
@@ -124,10 +127,18 @@ func refusalText(r shell.Refusal) string {
 	return oneLine(fmt.Sprintf("not understood: %s at %d:%d: %q", strings.ReplaceAll(r.Code, "_", " "), r.Line, r.Col, clip(r.Word, 80)))
 }
 
+// inScript says where a call is that is not in the command itself.
+func inScript(message string, c shell.Call) string {
+	if c.Via == "" {
+		return message
+	}
+	return clip(message, maxMessage) + " (in " + clip(oneLine(c.Via), 120) + ")"
+}
+
 func noAllowText(c shell.Call) string {
 	text := fmt.Sprintf("no rule allows %q", clip(strings.Join(c.Argv, " "), 120))
 	if len(c.Unknown) > 0 {
 		text += fmt.Sprintf(" (unknown: %s)", clip(strings.Join(c.Unknown, ", "), 120))
 	}
-	return oneLine(text)
+	return oneLine(inScript(text, c))
 }
