@@ -67,7 +67,14 @@ func (r *reading) tidy(name string, operands []string) bool {
 	switch name {
 	case "rm", "rmdir", "unlink", "rimraf", "del", "del-cli":
 		return r.allTidy(operands)
-	case "mkdir", "mkdirp", "make-dir", "touch", "mv":
+	case "mkdir", "mkdirp", "make-dir": // a new folder takes nothing away
+		for _, o := range operands {
+			if p := r.l.place("write", o); p != "repo" && p != "artifact" {
+				return false
+			}
+		}
+		return true
+	case "touch", "mv":
 		return (name != "mv" || last > 0) && r.allTidy(operands)
 	case "cp", "cpr", "ncp", "copyfiles":
 		if last < 1 || !r.allTidy(operands[last:]) {
@@ -110,4 +117,15 @@ func (r *reading) sourced(name string, ws []word) bool {
 	r.operand("exec", ws[0].text, "repo")
 	r.note(name)
 	return true
+}
+
+// stamps reports -ldflags as builds use it, to write a version into a program. It could name another linker.
+func (r *reading) stamps(f *flag, value string, attached bool, ws []word) bool {
+	if r.l.via == "" || f.name != "-ldflags" {
+		return false
+	}
+	if !attached && len(ws) > 1 {
+		value = ws[1].text
+	}
+	return !strings.Contains(value, "ext") && !strings.ContainsAny(value, "`\\") && !strings.Contains(value, "$(")
 }
