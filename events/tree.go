@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
-	"slices"
 
 	"golang.org/x/mod/sumdb/tlog"
 )
@@ -204,7 +203,8 @@ const maxInner = 63
 
 // joinEntry makes what the backend keeps for a line: its hash, the nodes of the tree that it completes, the line.
 func joinEntry(origin, hash Hash, inner []Hash, line []byte) Entry {
-	data := slices.Concat(hash[:], []byte{byte(len(inner))})
+	data := make([]byte, 0, len(hash)*(1+len(inner))+1+len(line))
+	data = append(append(data, hash[:]...), byte(len(inner)))
 	for _, h := range inner {
 		data = append(data, h[:]...)
 	}

@@ -75,7 +75,7 @@ func BenchmarkAppend(b *testing.B) {
 
 const (
 	appenders = 64
-	perBurst  = 100
+	perBurst  = 200
 )
 
 // BenchmarkConcurrent is many appenders of single events; each waits for its own. One iteration is a burst of them all.
