@@ -23,7 +23,7 @@ import (
 )
 
 // memoryLimit makes the collector work harder rather than let a busy store grow; it is no hard limit.
-const memoryLimit = 256 << 20
+const memoryLimit = 96 << 20
 
 func main() {
 	debug.SetMemoryLimit(memoryLimit)

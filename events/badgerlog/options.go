@@ -21,7 +21,7 @@ const (
 	// hash in front of a line lie under it.
 	valueThreshold = 1 << 20
 	// memTable may grow, but not shrink: Badger ends the process when a WAL is over what its memory table holds.
-	memTable = 16 << 20
+	memTable = 8 << 20
 	// magic keeps a binary that knows another layout from opening this one.
 	magic = 0x6b1
 )

@@ -31,7 +31,7 @@ func BenchmarkMemory(b *testing.B) {
 		b.Skip("reads /proc/self/status")
 	}
 	for _, load := range []string{"append", "scan"} {
-		for _, limit := range []int{256, 64} {
+		for _, limit := range []int{96, 64} {
 			b.Run(fmt.Sprintf("%s/limit=%d", load, limit), func(b *testing.B) {
 				dir := b.TempDir()
 				if load == "scan" {

@@ -186,6 +186,6 @@ func (t table) goals() {
 		t.median("Scan/log", "ns/ev")-t.median("Scan/log-raw", "ns/ev"),
 		t.median("Scan/log-payloads", "ns/ev")-t.median("Scan/log", "ns/ev"))
 	goal("open, ms per million events", t.median("Open/log", "ms/1M"), 100, true, "")
-	goal("memory while appending, limit 256 MiB", t.median("Memory/append/limit=256", "rss-MB"), 120, true, " MB")
+	goal("memory while appending, limit 96 MiB", t.median("Memory/append/limit=96", "rss-MB"), 120, true, " MB")
 	goal("memory while appending, limit 64 MiB", t.median("Memory/append/limit=64", "rss-MB"), 120, true, " MB")
 }
