@@ -150,7 +150,7 @@ func (t table) printRest(w io.Writer) {
 	}
 	fmt.Fprintln(w, "\t\t\t\t\t\t\nmemory of the log\tlimit MiB\tmost RSS MB\tof it anonymous\tevents/s\t\t")
 	for _, load := range []string{"append", "scan"} {
-		for _, limit := range []string{"256", "64"} {
+		for _, limit := range []string{"96", "64"} {
 			name := "Memory/" + load + "/limit=" + limit
 			fmt.Fprintf(w, "%s\t%s\t%.0f\t%.0f\t%.0f\t\t\n", load, limit, t.median(name, "rss-MB"), t.median(name, "anon-MB"), t.median(name, "ev/s"))
 		}
