@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"runtime"
 	"time"
 
 	"github.com/oklog/ulid/v2"
@@ -17,6 +18,9 @@ const (
 	maxGroup     = 1000
 	maxGroupSize = 1 << 20
 	maxConflicts = 100
+
+	// lineOverhead is what a line usually has beside its payload; one that has more costs a copy.
+	lineOverhead = 768
 )
 
 // A request is one call of Append on its way through the writer.
@@ -94,20 +98,38 @@ func (l *Log) write() {
 		case <-l.quit:
 			return
 		case r := <-l.requests:
-			group := []*request{r}
-			n := len(r.drafts)
-			for n < maxGroup {
-				select {
-				case r := <-l.requests:
-					group = append(group, r)
-					n += len(r.drafts)
-					continue
-				default:
-				}
-				break
-			}
-			l.commit(group)
+			l.commit(l.group(r))
 		}
+	}
+}
+
+// group takes up what waits behind first. Those who were answered just now often append again at once: they get a turn
+// to, or the fastest of them would have a commit to itself while the others wait. With nobody there a turn costs next to
+// nothing.
+func (l *Log) group(first *request) []*request {
+	group, n := []*request{first}, len(first.drafts)
+	for {
+		runtime.Gosched()
+		before := len(group)
+		for r := l.waiting(); r != nil; r = l.waiting() {
+			group = append(group, r)
+			if n += len(r.drafts); n >= maxGroup {
+				return group
+			}
+		}
+		if len(group) == before {
+			return group
+		}
+	}
+}
+
+// waiting returns a request that waits, nil if there is none.
+func (l *Log) waiting() *request {
+	select {
+	case r := <-l.requests:
+		return r
+	default:
+		return nil
 	}
 }
 
@@ -195,7 +217,7 @@ func (l *Log) commitBatch(b batch, ready []*request) error {
 
 // nothingWritten reports whether a backend's error promises that it wrote nothing.
 func nothingWritten(err error) bool {
-	for _, target := range []error{ErrTooLarge, ErrNoSpace, ErrClosed, context.Canceled, context.DeadlineExceeded} {
+	for _, target := range []error{ErrTooLarge, ErrNoSpace, ErrNotWritten, ErrClosed, context.Canceled, context.DeadlineExceeded} {
 		if errors.Is(err, target) {
 			return true
 		}
@@ -225,13 +247,21 @@ type batch struct {
 	head    Head
 	edge    edge
 	entries []Entry
+	recs    []Record // those of entries
 	bytes   int
-	byKey   map[Hash]Record
-	bySeq   map[uint64]Record
+	byKey   map[Hash]int // index into recs
 }
 
 func newBatch(h Head, e edge, now time.Time) batch {
-	return batch{head: h, edge: e, now: now, byKey: make(map[Hash]Record), bySeq: make(map[uint64]Record)}
+	return batch{head: h, edge: e, now: now, byKey: make(map[Hash]int)}
+}
+
+// record returns the event of the batch with the given number.
+func (b *batch) record(seq uint64) (Record, bool) {
+	if len(b.recs) == 0 || seq < b.recs[0].Seq() || seq > b.head.Seq {
+		return Record{}, false
+	}
+	return b.recs[seq-b.recs[0].Seq()], true
 }
 
 // prepare gives the new drafts of a request their place in the batch, or leaves the batch as it was.
@@ -247,11 +277,8 @@ func (l *Log) prepare(b *batch, r *request) error {
 	for _, d := range r.drafts {
 		rec, added, err := l.placeOrFind(b, r.ctx, d)
 		if err != nil {
-			for _, rec := range r.recs {
-				if rec.Seq() > before.head.Seq {
-					delete(b.byKey, rec.Origin())
-					delete(b.bySeq, rec.Seq())
-				}
+			for _, rec := range b.recs[len(before.recs):] {
+				delete(b.byKey, rec.Origin())
 			}
 			*b = before
 			return fmt.Errorf("append %s: %w", d.kind, err)
@@ -278,8 +305,10 @@ func (l *Log) placeOrFind(b *batch, ctx context.Context, d Draft) (rec Record, a
 
 // known finds the record with d's origin key, in the batch or in the log.
 func (l *Log) known(ctx context.Context, b *batch, d Draft) (Record, bool, error) {
-	rec, ok := b.byKey[d.origin]
-	if !ok {
+	var rec Record
+	if i, ok := b.byKey[d.origin]; ok {
+		rec = b.recs[i]
+	} else {
 		seq, err := l.backend.Find(ctx, d.origin)
 		if err != nil || seq == 0 {
 			return Record{}, false, err
@@ -318,7 +347,7 @@ func (l *Log) place(ctx context.Context, b *batch, d Draft) (Record, error) {
 		Seq: b.head.Seq + 1, ID: ID(id), Time: b.now, Kind: d.kind, V: eventVersion, Origin: d.origin, Prev: b.head.Hash,
 		Payload: d.payload, Seen: d.seen, Seal: d.seal,
 	}}
-	if rec.line, err = encode(rec.env); err != nil {
+	if rec.line, err = appendLine(make([]byte, 0, lineOverhead+len(d.payload)), &rec.env); err != nil {
 		return Record{}, err
 	}
 	if len(rec.line) > MaxEventBytes {
@@ -329,7 +358,8 @@ func (l *Log) place(ctx context.Context, b *batch, d Draft) (Record, error) {
 	b.entries = append(b.entries, e)
 	b.bytes += len(e.Data)
 	b.head = Head{Seq: rec.env.Seq, Hash: rec.hash}
-	b.byKey[d.origin], b.bySeq[rec.env.Seq] = rec, rec
+	b.byKey[d.origin] = len(b.recs)
+	b.recs = append(b.recs, rec)
 	return rec, nil
 }
 
@@ -356,7 +386,7 @@ func (l *Log) checkRefs(ctx context.Context, b *batch, kind Kind, payload []byte
 }
 
 func (l *Log) resolve(ctx context.Context, b *batch, ref Ref) (Record, error) {
-	if rec, ok := b.bySeq[ref.Seq]; ok {
+	if rec, ok := b.record(ref.Seq); ok {
 		return rec, nil
 	}
 	return l.Get(ctx, ref.Seq)

@@ -16,8 +16,8 @@ type Entry struct {
 // idempotence are the [Log]'s affair, so that a new backend cannot weaken them. The suite in package logtest is the
 // definition of a backend. Methods may be called concurrently.
 //
-// An error of Append that wraps ErrConflict, ErrTooLarge, ErrNoSpace, ErrClosed or the context's error says that nothing
-// was written; any other error says that the outcome is not known.
+// An error of Append that wraps ErrConflict, ErrTooLarge, ErrNoSpace, ErrNotWritten, ErrClosed or the context's error says
+// that nothing was written; any other error says that the outcome is not known.
 type Backend interface {
 	// Append keeps entries at the positions after+1, after+2, …, all of them or none, and returns when they are
 	// durable. If the end is not after, it is ErrConflict.

@@ -28,6 +28,8 @@ var (
 	ErrTooLarge = errors.New("too large")
 	// ErrNoSpace: the device has too little room left; nothing was written.
 	ErrNoSpace = errors.New("no space left for the log")
+	// ErrNotWritten: the backend could not write the batch and made sure that nothing of it was kept.
+	ErrNotWritten = errors.New("nothing was written")
 	// ErrClosed: the log was closed.
 	ErrClosed = errors.New("the log is closed")
 	// ErrNotFound: there is no such event.

@@ -93,7 +93,7 @@ func parseEntry(e Entry) (Record, error) {
 	if LeafHash(r.line) != r.hash {
 		return Record{}, &EventError{Seq: e.Pos, Err: fmt.Errorf("%w: its bytes do not have the hash they were stored with", ErrCorrupt)}
 	}
-	if err := json.Unmarshal(r.line, &r.env); err != nil {
+	if err := parseLine(r.line, &r.env); err != nil {
 		return Record{}, &EventError{Seq: e.Pos, Err: fmt.Errorf("%w: %w", ErrCorrupt, err)}
 	}
 	if r.env.Seq != e.Pos {

@@ -10,7 +10,8 @@ type Run struct {
 	Ruleset string `json:"ruleset"` // the one whose gate let it run
 
 	// Problem is empty when the check ran to its end; otherwise a stable code that says why there is no full evidence:
-	// cwd_unknown, cwd_not_granted, cwd_missing, program_not_found, timeout, output_limit, start_error, and so on.
+	// cwd_unknown, cwd_not_granted, cwd_missing, program_not_found, timeout, output_limit, start_error,
+	// subject_moved (the scripts it runs changed after the gate), and so on.
 	Problem string `json:"problem,omitempty"`
 	Detail  string `json:"detail,omitempty"` // the problem in words for people
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
-	"slices"
 
 	"golang.org/x/mod/sumdb/tlog"
 )
@@ -84,7 +83,11 @@ func (l *Log) nodes(ctx context.Context, seq uint64) ([]Hash, error) {
 		return nil, err
 	}
 	hash, inner, _, err := splitEntry(e)
-	return append([]Hash{hash}, inner...), err
+	nodes := []Hash{hash}
+	for ; len(inner) > 0; inner = inner[len(hash):] {
+		nodes = append(nodes, Hash(inner[:len(hash)]))
+	}
+	return nodes, err
 }
 
 // reader adapts the nodes kept in the log to what package tlog reads.
@@ -200,30 +203,24 @@ const maxInner = 63
 
 // joinEntry makes what the backend keeps for a line: its hash, the nodes of the tree that it completes, the line.
 func joinEntry(origin, hash Hash, inner []Hash, line []byte) Entry {
-	data := slices.Concat(hash[:], []byte{byte(len(inner))})
+	data := make([]byte, 0, len(hash)*(1+len(inner))+1+len(line))
+	data = append(append(data, hash[:]...), byte(len(inner)))
 	for _, h := range inner {
 		data = append(data, h[:]...)
 	}
 	return Entry{Key: origin, Data: append(data, line...)}
 }
 
-// splitEntry is the reverse. It checks the form alone.
-func splitEntry(e Entry) (hash Hash, inner []Hash, line []byte, err error) {
-	bad := func() (Hash, []Hash, []byte, error) {
+// splitEntry is the reverse; inner and line lie within the entry. It checks the form alone.
+func splitEntry(e Entry) (hash Hash, inner, line []byte, err error) {
+	const fixed = len(hash) + 1
+	at := fixed
+	if len(e.Data) > fixed {
+		copy(hash[:], e.Data)
+		at += int(e.Data[len(hash)]) * len(hash)
+	}
+	if len(e.Data) <= at || at > fixed+maxInner*len(hash) {
 		return Hash{}, nil, nil, &EventError{Seq: e.Pos, Err: fmt.Errorf("%w: %d bytes", ErrCorrupt, len(e.Data))}
 	}
-	const fixed = len(hash) + 1
-	if len(e.Data) <= fixed {
-		return bad()
-	}
-	copy(hash[:], e.Data)
-	n := int(e.Data[len(hash)])
-	if n > maxInner || len(e.Data) <= fixed+n*len(hash) {
-		return bad()
-	}
-	inner = make([]Hash, n)
-	for i := range inner {
-		copy(inner[i][:], e.Data[fixed+i*len(hash):])
-	}
-	return hash, inner, e.Data[fixed+n*len(hash):], nil
+	return hash, e.Data[fixed:at], e.Data[at:], nil
 }

@@ -34,6 +34,9 @@ type Finding struct {
 // edits show, a hostile process that reads the key can forge.
 const TrustSameAccount = "L0: same account: edits without the key show; who reads the key file can forge"
 
+// TrustOtherAccount is the level of a store that the account which runs the agents can neither read nor change.
+const TrustOtherAccount = "L1: another account: the agents' account can neither read the key nor change the store; the superuser can"
+
 // TrustAnchored is the level once the log is compared with a checkpoint that was kept elsewhere.
 const TrustAnchored = "L2: same account, with an outside anchor: up to the checkpoint, a rewritten or shortened log shows even to those who lost the key"
 

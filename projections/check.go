@@ -69,6 +69,10 @@ func (p *Projector) check(ctx context.Context, c *verifying) (events.Run, error)
 		return run, nil
 	}
 	if c.facts.Claim.Check == rules.CheckCommand {
+		if file := p.moved(c); file != "" {
+			run.Problem, run.Detail = problemMoved, file+" changed since the command was judged by it"
+			return run, nil
+		}
 		var err error
 		if run, err = p.runCommand(ctx, c, pl); err != nil || run.Problem != "" {
 			return run, err

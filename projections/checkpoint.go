@@ -41,7 +41,7 @@ func (c *checkpoints) committed(t events.Tree) {
 func (c *checkpoints) write(t events.Tree) error {
 	signed, err := c.sign(t)
 	if err != nil {
-		return err
+		return fmt.Errorf("checkpoint: %w", err)
 	}
 	next := c.path("checkpoint.new")
 	if err := os.WriteFile(next, signed, 0o600); err != nil {

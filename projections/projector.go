@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -119,7 +120,8 @@ func checkFolder(dir string) error {
 		return fmt.Errorf("%w: %s holds %s", ErrNotStore, filepath.Join(dir, "log"), left[0].Name())
 	}
 	for _, e := range entries {
-		if !slices.Contains([]string{"log", "graph", "keys", checkpointFile, previousFile, anchorsFile}, e.Name()) {
+		if !slices.Contains([]string{"graph", "keys", checkpointFile, previousFile, anchorsFile}, e.Name()) &&
+			e.Name() != "log" && !strings.HasPrefix(e.Name(), "log.") {
 			return fmt.Errorf("%w: %s holds %s and no log", ErrNotStore, dir, e.Name())
 		}
 	}
@@ -284,7 +286,7 @@ func (p *Projector) Close() error {
 		errs = append(errs, p.graph.Close())
 	}
 	if p.log != nil {
-		errs = append(errs, p.log.Close())
+		errs = append(errs, p.log.Close(), p.heads.wrote) // the log's writer has ended
 	}
 	return errors.Join(errs...)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -75,6 +76,37 @@ func (p *Projector) Export(ctx context.Context, w io.Writer, from, to uint64) er
 	return p.log.Export(ctx, w, from, to, seal.Checkpoint)
 }
 
+// AcceptLoss makes a store usable whose log ends before events that it is known to have had: the operator's word that what
+// is missing may stay missing. It returns the last event there is.
+func AcceptLoss(ctx context.Context, dir string) (uint64, error) {
+	if !IsStore(dir) {
+		return 0, fmt.Errorf("%w: %s", ErrNotStore, dir)
+	}
+	b, err := badgerlog.OpenWith(filepath.Join(dir, "log"), badgerlog.Options{AcceptEnd: true})
+	if err != nil {
+		return 0, err
+	}
+	log, err := events.Open(ctx, b, events.Options{})
+	if err != nil {
+		return 0, errors.Join(err, b.Close())
+	}
+	for _, err := range log.Read(ctx, 1) { // a hole or a changed event is more than a loss at the end
+		if err != nil {
+			return 0, errors.Join(err, log.Close())
+		}
+	}
+	end := log.Head().Seq
+	if err := log.Close(); err != nil {
+		return 0, err
+	}
+	for _, name := range []string{checkpointFile, previousFile} {
+		if err := os.Rename(filepath.Join(dir, name), filepath.Join(dir, name+".lost")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return 0, err
+		}
+	}
+	return end, os.RemoveAll(filepath.Join(dir, "graph"))
+}
+
 // Restore makes a store in dir out of a whole export. dir must not hold one. A store is there only when all of the export
 // was checked; on an error nothing is left behind. Without the key of the log it was made from, the store can be read,
 // judged again and added to, and issues no verdicts.
@@ -107,5 +139,5 @@ func Restore(ctx context.Context, dir string, r io.Reader, key []byte) (events.T
 			return tree, err
 		}
 	}
-	return tree, os.Rename(filepath.Join(part, "log"), log)
+	return tree, badgerlog.Rename(filepath.Join(part, "log"), log)
 }

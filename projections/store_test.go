@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -18,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/dalkkak/dkgraph/events"
+	"github.com/dalkkak/dkgraph/events/badgerlog"
 	"github.com/dalkkak/dkgraph/graph"
 	"github.com/dalkkak/dkgraph/projections"
 	"github.com/dalkkak/dkgraph/rules"
@@ -163,6 +165,22 @@ func edit(t *testing.T, dir string, change func(txn *badger.Txn, key, val []byte
 	require.NoError(t, db.Close())
 }
 
+// editLog is edit by somebody who knows of the files beside the log, too, and makes them fit.
+func editLog(t *testing.T, b bench, change func(txn *badger.Txn, key, val []byte) error) {
+	dir := filepath.Join(b.store, "log")
+	edit(t, dir, change)
+	_, err := projections.Open(t.Context(), b.store, projections.Options{})
+	require.ErrorIs(t, err, events.ErrCorrupt, "without that care it does not even open")
+	cover(t, b)
+}
+
+// cover makes the head file fit whatever log there is.
+func cover(t *testing.T, b bench) {
+	backend, err := badgerlog.OpenWith(filepath.Join(b.store, "log"), badgerlog.Options{AcceptEnd: true})
+	require.NoError(t, err)
+	require.NoError(t, backend.Close())
+}
+
 func magicOf(dir string) uint16 {
 	if filepath.Base(dir) == "graph" {
 		return 0x6b2
@@ -175,7 +193,7 @@ func TestEditedLogShows(t *testing.T) {
 	p := b.open(t)
 	b.verify(t, p)
 	require.NoError(t, p.Close())
-	edit(t, filepath.Join(b.store, "log"), func(txn *badger.Txn, key, val []byte) error {
+	editLog(t, b, func(txn *badger.Txn, key, val []byte) error {
 		if key[0] != 'e' || !strings.Contains(string(val), `"verdict":"failed"`) {
 			return nil
 		}
@@ -213,7 +231,10 @@ func overwrite(t *testing.T, b bench, lines []string) {
 		}
 		hashes[i] = events.LeafHash([]byte(lines[i]))
 	}
-	edit(t, filepath.Join(b.store, "log"), func(txn *badger.Txn, key, val []byte) error {
+	editLog(t, b, func(txn *badger.Txn, key, val []byte) error {
+		if key[0] == 'o' && binary.BigEndian.Uint64(val) > uint64(len(lines)) {
+			return txn.Delete(key)
+		}
 		if key[0] != 'e' {
 			return nil
 		}
@@ -304,6 +325,9 @@ func TestLostEventsShow(t *testing.T) {
 	require.NoError(t, os.RemoveAll(filepath.Join(b.store, "log")))
 	require.NoError(t, os.CopyFS(filepath.Join(b.store, "log"), os.DirFS(old)))
 	_, err = projections.Open(t.Context(), b.store, projections.Options{})
+	require.ErrorIs(t, err, events.ErrCorrupt, "an older copy under the newer head file")
+	cover(t, b)
+	_, err = projections.Open(t.Context(), b.store, projections.Options{})
 	require.ErrorIs(t, err, events.ErrRewound, "an older copy of the log than the one that was signed last")
 	for _, name := range []string{"checkpoint", "checkpoint.1"} {
 		require.NoError(t, os.Remove(filepath.Join(b.store, name)))
@@ -313,7 +337,14 @@ func TestLostEventsShow(t *testing.T) {
 
 	require.NoError(t, os.RemoveAll(filepath.Join(b.store, "log")))
 	_, err = projections.Open(t.Context(), b.store, projections.Options{})
-	require.ErrorIs(t, err, projections.ErrLost, "no log at all")
+	require.ErrorIs(t, err, events.ErrCorrupt, "no log at all")
+	left, err := filepath.Glob(filepath.Join(b.store, "log*"))
+	require.NoError(t, err)
+	for _, name := range left {
+		require.NoError(t, os.RemoveAll(name))
+	}
+	_, err = projections.Open(t.Context(), b.store, projections.Options{})
+	require.ErrorIs(t, err, projections.ErrLost, "and nothing beside it: the graph still knows")
 }
 
 func TestKey(t *testing.T) {
@@ -432,6 +463,29 @@ func TestClaimKnownFromElsewhereIsSaid(t *testing.T) {
 	in, err := p.Ingest(t.Context(), strings.NewReader(claudeSays("/somewhere/else", says...)), "b")
 	require.NoError(t, err)
 	require.Len(t, in.Elsewhere, 4)
+}
+
+func TestOtherAccount(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("accounts are told apart on unix alone")
+	}
+	b := newBench(t)
+	p := b.open(t)
+	another := os.Getuid() + 4711
+	other, why, err := p.OtherAccount(another)
+	require.NoError(t, err)
+	require.True(t, other, why)
+	for _, uid := range []int{0, os.Getuid()} {
+		other, why, err := p.OtherAccount(uid)
+		require.NoError(t, err)
+		require.False(t, other)
+		require.NotEmpty(t, why)
+	}
+	require.NoError(t, os.Chmod(filepath.Join(b.store, "keys"), 0o755))
+	other, why, err = p.OtherAccount(another)
+	require.NoError(t, err)
+	require.False(t, other)
+	require.Contains(t, why, "lets others in")
 }
 
 func TestFolderThatIsNoStore(t *testing.T) {

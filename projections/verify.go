@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/dalkkak/dkgraph/events"
 	"github.com/dalkkak/dkgraph/graph"
@@ -64,7 +65,7 @@ func (p *Projector) verify(ctx context.Context, id events.ID, opts VerifyOptions
 	if err != nil {
 		return Result{}, err
 	}
-	if c.receipt != nil && !p.nowGranted(c) {
+	if c.receipt != nil && !p.again(c) {
 		return Result{Claim: c.node, Receipt: c.receipt}, nil
 	}
 	if err := p.activate(ctx); err != nil {
@@ -141,17 +142,19 @@ func optional(n graph.Node, err error) (*graph.Node, error) {
 	return &n, err
 }
 
-// nowGranted reports whether the only thing that kept a claim from being run was its folder, which is granted by now.
-func (p *Projector) nowGranted(c *verifying) bool {
-	if c.receipt.Name != problemNotGranted {
+// again reports whether the only thing that kept a claim from being run is over: its folder is granted by now, or its
+// scripts changed just then.
+func (p *Projector) again(c *verifying) bool {
+	if c.receipt.Name != problemNotGranted && c.receipt.Name != problemMoved {
 		return false
 	}
 	return p.where(c).problem == ""
 }
 
 // decide records the gate's decision. A decision of the same rules that is there already, from a call that was cut short,
-// is taken up.
+// is taken up, unless it was about other scripts than there are now.
 func (p *Projector) decide(ctx context.Context, c *verifying) error {
+	facts := p.gateFacts(c)
 	if c.gate != nil {
 		g, err := graph.Decode[events.Gate](*c.gate)
 		if err != nil {
@@ -159,11 +162,15 @@ func (p *Projector) decide(ctx context.Context, c *verifying) error {
 		}
 		if g.Ruleset == p.set.Digest() && g.Engine == rules.Engine {
 			c.decided = g
-			c.facts, err = rules.DecodeFacts(g.Facts)
-			return err
+			if c.facts, err = rules.DecodeFacts(g.Facts); err != nil {
+				return err
+			}
+			if c.hasRun() || slices.Equal(c.facts.Command.Sources, facts.Command.Sources) {
+				return nil
+			}
 		}
 	}
-	c.facts = rules.NewFacts(c.claim, c.folder())
+	c.facts = facts
 	d := p.set.Gate(c.facts)
 	raw, digest, err := c.facts.Encode()
 	if err != nil {
@@ -207,7 +214,7 @@ func (p *Projector) conclude(ctx context.Context, c *verifying, opts VerifyOptio
 			Verdict: events.Unsafe, Reason: c.decided.Reason, Why: c.decided.Why, Rules: c.decided.Rules,
 		})
 	}
-	if c.run == nil || !permittedBy(c.run, c.gate) || c.restsOn(c.run) {
+	if !c.hasRun() {
 		if opts.NoRun {
 			return nil, nil
 		}
@@ -221,6 +228,11 @@ func (p *Projector) conclude(ctx context.Context, c *verifying, opts VerifyOptio
 	}
 	c.facts = c.facts.With(run)
 	return p.issue(ctx, c, p.set.Judge(c.facts))
+}
+
+// hasRun reports whether there is a run of the newest decision that no receipt was given for yet.
+func (c *verifying) hasRun() bool {
+	return c.run != nil && permittedBy(c.run, c.gate) && !c.restsOn(c.run)
 }
 
 // restsOn reports whether the receipt that counts was given for a run: that run cannot be the ground of the next one.

@@ -55,6 +55,9 @@ func (s *Ruleset) Explain(f Facts, outcomes []events.RuleOutcome) []events.RuleO
 		fr := frames[m.Pack]
 		fr.lookAt(out[i].Call)
 		out[i].Message = r.say(fr)
+		if n := out[i].Call; n > 0 && n <= len(f.Command.Calls) {
+			out[i].Message = inScript(out[i].Message, f.Command.Calls[n-1])
+		}
 		out[i].Values = values(r.explain(fr, out[i].Outcome))
 	}
 	return out

@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"reflect"
+	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
@@ -39,14 +42,57 @@ type ClaimFacts struct {
 // NewFacts returns the facts that a claim alone gives: those of the gate. cwd is the folder where the claim was made, ""
 // if it is not known; it is used as text, to understand absolute paths.
 func NewFacts(c events.Claim, cwd string) Facts {
-	f := Facts{root: cwd, Claim: ClaimFacts{
+	c = validText(c)
+	return newFacts(c, cwd, shell.AnalyseIn(cwd, c.Verify))
+}
+
+// A ScriptFile is what is known of one file that says what scripts are, see [shell.File].
+type ScriptFile = shell.File
+
+// ScriptOutside is the problem of a file that lies outside of what may be read.
+const ScriptOutside = shell.ProblemOutside
+
+// ReadScript gives one file of the project by its path relative to the folder of the command.
+type ReadScript = func(path string) ScriptFile
+
+// NewFactsWith is [NewFacts] with the files of the project, which say what the scripts are that the command runs. read
+// is asked only for the few that matter.
+func NewFactsWith(c events.Claim, cwd string, read ReadScript) Facts {
+	c = validText(c)
+	files := shell.Files{}
+	a := shell.AnalyseWith(cwd, c.Verify, files)
+	for len(a.Wanted()) > 0 { // each round asks for files that were not given yet, of which there is a bounded number
+		for _, path := range a.Wanted() {
+			files[path] = read(path)
+		}
+		a = shell.AnalyseWith(cwd, c.Verify, files)
+	}
+	return newFacts(c, cwd, a)
+}
+
+func newFacts(c events.Claim, cwd string, command shell.Analysis) Facts {
+	f := Facts{Command: command, root: cwd, Claim: ClaimFacts{
 		ID: c.ClaimID, Text: c.Text, Kind: c.Kind, Verify: c.Verify, CWD: c.CWD, About: c.About, Check: CheckCommand,
 	}}
-	f.Command = shell.AnalyseIn(cwd, c.Verify)
 	f.Claim.Expect = parseExpect(c)
 	f.asFileCheck()
 	f.defaultExit()
 	return f
+}
+
+// validText makes the texts of a claim valid UTF-8, which they are when they come from a log: invalid bytes have two forms
+// in JSON, and facts have to read back the same.
+func validText(c events.Claim) events.Claim {
+	for _, s := range []*string{&c.ClaimID, &c.Text, &c.Kind, &c.Verify, &c.CWD} {
+		*s = strings.ToValidUTF8(*s, "\uFFFD")
+	}
+	for i, s := range c.About {
+		if !utf8.ValidString(s) {
+			c.About = slices.Clone(c.About)
+			c.About[i] = strings.ToValidUTF8(s, "\uFFFD")
+		}
+	}
+	return c
 }
 
 // With returns the facts of the judge: f and what a run showed.

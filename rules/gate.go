@@ -69,6 +69,9 @@ func (g *gating) note(r *Rule, f *frame, call int) {
 	if r.Effect == EffectDeny && g.deny == nil && what == OutcomeMatch {
 		ro.Message = r.say(f)
 	}
+	if call > 0 && ro.Message != "" {
+		ro.Message = inScript(ro.Message, g.facts.Command.Calls[call-1])
+	}
 	g.rules = append(g.rules, ro)
 	switch {
 	case what == OutcomeError:
@@ -133,10 +136,18 @@ func refusalText(r shell.Refusal) string {
 	return oneLine(fmt.Sprintf("not understood: %s at %d:%d: %q", strings.ReplaceAll(r.Code, "_", " "), r.Line, r.Col, clip(r.Word, 80)))
 }
 
+// inScript says where a call is that is not in the command itself.
+func inScript(message string, c shell.Call) string {
+	if c.Via == "" {
+		return message
+	}
+	return clip(message, maxMessage) + " (in " + clip(oneLine(c.Via), 120) + ")"
+}
+
 func noAllowText(c shell.Call) string {
 	text := fmt.Sprintf("no rule allows %q", clip(strings.Join(c.Argv, " "), 120))
 	if len(c.Unknown) > 0 {
 		text += fmt.Sprintf(" (unknown: %s)", clip(strings.Join(c.Unknown, ", "), 120))
 	}
-	return oneLine(text)
+	return oneLine(inScript(text, c))
 }

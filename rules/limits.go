@@ -40,8 +40,8 @@ const (
 	maxStreamText = 256 << 10 // of run.stdout.text
 	maxCommand    = 64 << 10  // of all words of a command, braces expanded
 	maxText       = 8 << 10
-	maxWord       = 64 // codes and classes
-	maxCallList   = 64
+	maxWord       = 64  // codes and classes
+	maxCallList   = 128 // of the text, and as many of scripts
 	maxList       = 512
 	maxParams     = 1000 // a list that was made
 )

@@ -3,10 +3,12 @@ package rules
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 
 	"github.com/dalkkak/dkgraph/events"
+	"github.com/dalkkak/dkgraph/rules/shell"
 )
 
 // Outcomes a test may want.
@@ -41,7 +43,7 @@ func (c *compiler) readTest(rule string, tf testFile) (Test, bool) {
 }
 
 // facts builds the facts of a test: those of a claim of kind test with the given command, the rest as given. A command
-// that is a text goes through the real analyser.
+// that is a text goes through the real analyser, with the files of the project that "scripts" gives by path.
 func (t Test) facts() (Facts, error) {
 	given := maps.Clone(t.yaml)
 	claim, err := givenClaim(given)
@@ -52,7 +54,11 @@ func (t Test) facts() (Facts, error) {
 		claim.Verify = text
 		delete(given, "command")
 	}
-	f := NewFacts(claim, "")
+	files, err := givenScripts(given)
+	if err != nil {
+		return Facts{}, err
+	}
+	f := NewFactsWith(claim, "", func(path string) shell.File { return files[path] })
 	if m, ok := given["command"].(map[string]any); ok && m["calls"] != nil {
 		f.Command.Calls = nil // JSON would fill in the calls that are there
 	}
@@ -69,6 +75,24 @@ func (t Test) facts() (Facts, error) {
 		f.Files = f.Run.Files
 	}
 	return f, nil
+}
+
+// givenScripts takes the files of the project out of given. A project of which no files are given has none.
+func givenScripts(given map[string]any) (shell.Files, error) {
+	files := shell.Files{}
+	list, ok := given["scripts"].(map[string]any)
+	if !ok && given["scripts"] != nil {
+		return nil, errors.New("facts: scripts: not files by path")
+	}
+	for path, v := range list {
+		text, ok := v.(string)
+		if !ok {
+			return nil, fmt.Errorf("facts: scripts: %s is no text", path)
+		}
+		files[path] = shell.File{Text: []byte(text)}
+	}
+	delete(given, "scripts")
+	return files, nil
 }
 
 // givenClaim makes the claim that facts are derived from. An expectation as a marker has it is taken out of given and goes

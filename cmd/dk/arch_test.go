@@ -46,12 +46,12 @@ var doors = map[string][]string{
 	"github.com/oklog/ulid":         {"events"},
 	"go.yaml.in/yaml":               {"rules", "rules/shell"},
 	"github.com/spf13/cobra":        {"cmd/dk"},
-	"golang.org/x/sys":              {"projections/internal/runner"},
+	"golang.org/x/sys":              {"events/badgerlog", "projections/internal/runner"},
 	"github.com/stretchr/testify":   {"events/logtest"},
-	"github.com/klauspost":          {},
+	"github.com/klauspost":          {"events/badgerlog"}, // snappy: blocks are checked before Badger reads them
 	"pgregory.net/rapid":            {},
 	"github.com/rogpeppe":           {},
-	"golang.org/x/sync":             {},
+	"golang.org/x/sync":             {"events/badgerlog"},
 	"golang.org/x/mod":              {"events", "events/logtest"},
 	"github.com/in-toto":            {}, // tests alone
 	"github.com/secure-systems-lab": {},

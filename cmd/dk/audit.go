@@ -3,15 +3,19 @@ package main
 import (
 	"context"
 	"os"
+	"os/user"
+	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/dalkkak/dkgraph/events"
 	"github.com/dalkkak/dkgraph/graph"
 	"github.com/dalkkak/dkgraph/projections"
 )
 
 func (a *app) auditCommand() *cobra.Command {
-	var against string
+	var against, agentUser string
 	c := a.jsonFlag(&cobra.Command{
 		Use:   "audit",
 		Short: "Read the whole store again and say what is wrong with it",
@@ -25,6 +29,9 @@ Exit status: 0 nothing wrong was found, 1 something was, 2 it could not be read.
 			err := a.read(c.Context(), func(p *projections.Projector, _ *graph.View) error {
 				found, err := p.Audit(c.Context(), a.auditProgress())
 				a.endProgress()
+				if err == nil && agentUser != "" {
+					err = checkAccount(p, agentUser, &found)
+				}
 				if err == nil && against != "" {
 					err = compareWith(c.Context(), p, against, &found)
 				}
@@ -37,13 +44,39 @@ Exit status: 0 nothing wrong was found, 1 something was, 2 it could not be read.
 				return a.printAudit(found)
 			})
 			if damaged(err) { // so badly that it does not open
-				return a.printAudit(projections.Audit{Findings: []projections.Finding{{What: "log", Detail: err.Error()}}})
+				detail, _, _ := strings.Cut(err.Error(), "\nhint:")
+				err = a.printAudit(projections.Audit{Findings: []projections.Finding{{What: "log", Detail: detail}}})
+				a.err.printf("hint: %s\n", hintFor(events.ErrCorrupt))
+				return err
 			}
 			return err
 		},
 	})
 	c.Flags().StringVar(&against, "against", "", "checkpoint file that was kept elsewhere")
+	c.Flags().StringVar(&agentUser, "agent-user", "", "account under which agents run: say whether it could read the key")
 	return c
+}
+
+// checkAccount adds what the account that agents run under could do.
+func checkAccount(p *projections.Projector, name string, found *projections.Audit) error {
+	u, err := user.Lookup(name)
+	if err != nil {
+		return withHint(err, "name the account that the agents run under")
+	}
+	uid, err := strconv.Atoi(u.Uid)
+	if err != nil {
+		return err
+	}
+	other, why, err := p.OtherAccount(uid)
+	switch {
+	case err != nil:
+		return err
+	case other:
+		found.Trust = projections.TrustOtherAccount
+	default:
+		found.Trust += " (" + name + ": " + why + ")"
+	}
+	return nil
 }
 
 // compareWith adds what a checkpoint kept elsewhere says.
@@ -103,7 +136,9 @@ func (a *app) printAudit(found projections.Audit) error {
 		{"claims", itoa(found.Claims) + ", receipts " + itoa(found.Receipts)},
 		{"trust", found.Trust},
 	} {
-		a.out.printf("%s  %s\n", a.out.paint(dim, pad(f[0], 6)), f[1])
+		if found.Origin != "" { // it could be opened
+			a.out.printf("%s  %s\n", a.out.paint(dim, pad(f[0], 6)), f[1])
+		}
 	}
 	for _, f := range found.Findings {
 		a.out.printf("%s  %s\n", a.out.paint(red, "✗ "+f.What), short(f.Detail, 400))

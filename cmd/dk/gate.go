@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dalkkak/dkgraph/events"
+	"github.com/dalkkak/dkgraph/projections"
 	"github.com/dalkkak/dkgraph/rules"
 )
 
@@ -22,6 +23,8 @@ type gateFlags struct {
 	cwd, lines, kind string
 	rules            []string
 	defaults         bool
+
+	scripts rules.ReadScript // reads the files of cwd; nil without one
 }
 
 func (a *app) gateCommand() *cobra.Command {
@@ -29,8 +32,9 @@ func (a *app) gateCommand() *cobra.Command {
 	c := a.jsonFlag(&cobra.Command{
 		Use:   "gate [flags] -- COMMAND",
 		Short: "Ask whether a command would be allowed to run, and run nothing",
-		Long: `gate judges a command by its text alone, as verify would. One argument is a command line; several are one command with its
-arguments, quoted as needed.
+		Long: `gate judges a command by its text, as verify would. With --cwd it also reads what the scripts are that the command runs
+(package.json, Makefile, justfile, composer.json and the like in that folder), and judges what is in them. One argument is a
+command line; several are one command with its arguments, quoted as needed.
 
 It decides by the rules that the store has in force, or by the default packs when there is no store.
 
@@ -68,11 +72,11 @@ func (a *app) gate(ctx context.Context, args []string, f gateFlags) error {
 	if err != nil {
 		return err
 	}
+	if err := f.folder(); err != nil {
+		return err
+	}
 	if f.lines != "" {
 		return a.gateLines(set, f)
-	}
-	if f.cwd, err = gateFolder(f.cwd); err != nil {
-		return err
 	}
 	line := decide(set, commandText(args), f)
 	if a.json {
@@ -98,15 +102,29 @@ func (a *app) gateRules(ctx context.Context, f gateFlags) (*rules.Ruleset, error
 	return rules.Activate(active...)
 }
 
-// gateFolder is the folder as text that absolute paths are understood by.
-func gateFolder(cwd string) (string, error) {
-	if cwd == "" {
-		return "", nil
+// folder makes the folder absolute, as absolute paths in a command are understood by it, and opens its scripts.
+func (f *gateFlags) folder() error {
+	if f.cwd == "" {
+		return nil
 	}
-	if info, err := os.Stat(cwd); err != nil || !info.IsDir() {
-		return "", withHint(fmt.Errorf("--cwd %s: no such folder", cwd), "name the folder in which the command would run")
+	if info, err := os.Stat(f.cwd); err != nil || !info.IsDir() {
+		return withHint(fmt.Errorf("--cwd %s: no such folder", f.cwd), "name the folder in which the command would run")
 	}
-	return filepath.Abs(cwd)
+	var err error
+	if f.scripts, err = projections.ScriptsIn(f.cwd); err != nil {
+		return err
+	}
+	f.cwd, err = filepath.Abs(f.cwd)
+	return err
+}
+
+// facts are those of a claim; without a folder the text is all there is.
+func (f gateFlags) facts(command string) rules.Facts {
+	claim := events.Claim{ClaimID: "gate", Text: "dk gate", Kind: f.kind, Verify: command}
+	if f.scripts == nil {
+		return rules.NewFacts(claim, "")
+	}
+	return rules.NewFactsWith(claim, f.cwd, f.scripts)
 }
 
 func (a *app) printDecision(l gateLine) {
@@ -118,7 +136,7 @@ func (a *app) printDecision(l gateLine) {
 }
 
 func decide(set *rules.Ruleset, command string, f gateFlags) gateLine {
-	d := set.Gate(rules.NewFacts(events.Claim{ClaimID: "gate", Text: "dk gate", Kind: f.kind, Verify: command}, f.cwd))
+	d := set.Gate(f.facts(command))
 	line := gateLine{Cmd: command, Decision: "refuse", Reason: d.Reason, Why: d.Why, Rules: []string{}}
 	want := "deny"
 	if d.Allow {

@@ -26,9 +26,9 @@ func (a *app) logCommand() *cobra.Command {
 	c := a.jsonFlag(&cobra.Command{
 		Use:   "log",
 		Short: "Print the event log",
-		Long: `log prints the events in order, one a line; with --json the very lines that are stored and hashed. The hash of a line is the
-prev of the next one.`,
-		Example: "  dk log --kind receipt.issued\n  dk log --json | sha256sum",
+		Long: `log prints the events in order, one a line; with --json the very lines that are stored and hashed. The hash of a line (SHA-256
+over a zero byte and the line) is the prev of the next one. A followed log is looked at twice a second.`,
+		Example: "  dk log --kind receipt.issued\n  dk log --json --from 100\n  dk log --follow",
 		Args:    cobra.NoArgs,
 		RunE:    func(c *cobra.Command, _ []string) error { return a.log(c, f) },
 	})

@@ -19,7 +19,7 @@ import (
 func (a *app) addLogVerbs(c *cobra.Command) {
 	c.AddCommand(
 		a.logCheckpointCommand(), a.logKeyCommand(), a.logProveCommand(), a.logCheckProofCommand(), a.logExportCommand(), a.logImportCommand(),
-		a.logAnchorCommand(),
+		a.logAnchorCommand(), a.logAcceptLossCommand(),
 	)
 }
 
@@ -100,6 +100,28 @@ func (a *app) anchor(c *cobra.Command, p *projections.Projector, file, remote st
 		a.out.printf("%s: %s\n", clean(anchor.Name()), plural(int(t.Size), "event"))
 	}
 	return nil
+}
+
+func (a *app) logAcceptLossCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "accept-loss",
+		Short: "Go on with what is left of a log that was damaged or cut back",
+		Long: `accept-loss makes a store usable again whose log ends before events that it is known to have had. What is missing stays missing;
+the files as they were found are kept beside it, the old checkpoints as checkpoint.lost. A log with a hole, or with an event
+that was changed, is not accepted: restore it from a backup. Anchors go on saying that the log was cut back.`,
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			dir, err := a.storeDir()
+			if err != nil {
+				return err
+			}
+			end, err := projections.AcceptLoss(c.Context(), dir)
+			if err == nil {
+				a.err.printf("%s: the log goes on after event %d\n", clean(dir), end)
+			}
+			return err
+		},
+	}
 }
 
 func (a *app) logKeyCommand() *cobra.Command {

@@ -23,7 +23,7 @@ import (
 )
 
 // memoryLimit makes the collector work harder rather than let a busy store grow; it is no hard limit.
-const memoryLimit = 256 << 20
+const memoryLimit = 96 << 20
 
 func main() {
 	debug.SetMemoryLimit(memoryLimit)
@@ -52,7 +52,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return 1
 	}
 	for line := range strings.Lines(err.Error()) {
-		a.err.printf("dk: %s\n", clean(strings.TrimSpace(line)))
+		if !strings.HasPrefix(line, "hint:") { // of a library; people get the one below
+			a.err.printf("dk: %s\n", clean(strings.TrimSpace(line)))
+		}
 	}
 	if h := hintFor(err); h != "" {
 		a.err.printf("hint: %s\n", h)
@@ -109,8 +111,6 @@ func hintFor(err error) string {
 		return "another dk has this store open; wait for it, or use another with --store DIR"
 	case errors.Is(err, projections.ErrKey):
 		return "reading works without the key; verdicts need the keys folder that was made with this store"
-	case errors.Is(err, projections.ErrLost), errors.Is(err, events.ErrRewound):
-		return "put the newer log back; to accept the loss, remove checkpoint, checkpoint.1 and graph from the store"
 	case errors.Is(err, projections.ErrNotStore):
 		return "name an empty or a new folder with --store DIR"
 	case errors.Is(err, projections.ErrRules):
@@ -120,7 +120,7 @@ func hintFor(err error) string {
 	case strings.HasPrefix(err.Error(), "unknown command"):
 		return "dk --help lists the verbs"
 	case damaged(err):
-		return "the log was damaged or edited: dk audit says where; nothing is recorded until it is restored"
+		return "nothing was changed; restore the store from a backup (dk restore), or go on with what is left: dk log accept-loss"
 	}
 	return ""
 }

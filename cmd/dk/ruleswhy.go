@@ -45,7 +45,7 @@ Exit status: 0 it was explained; 2 it could not be.`,
 	})
 	c.Flags().StringVar(&f.claim, "claim", "", "id of a claim or a receipt: explain over what was recorded")
 	c.Flags().StringVar(&f.kind, "kind", "command", "kind of the claim the command would be run for")
-	c.Flags().StringVar(&f.cwd, "cwd", "", "folder the command would run in")
+	c.Flags().StringVar(&f.cwd, "cwd", "", "folder the command would run in; the scripts there are read")
 	c.Flags().StringArrayVar(&f.rules, "rules", nil, "rule pack of your own, beside those in force (repeatable)")
 	return c
 }
@@ -80,8 +80,11 @@ func (a *app) rulesExplain(ctx context.Context, args []string, f explainFlags) e
 
 func (a *app) factsToExplain(ctx context.Context, command []string, f explainFlags) (rules.Facts, error) {
 	if f.claim == "" {
-		cwd, err := gateFolder(f.cwd)
-		return rules.NewFacts(events.Claim{ClaimID: "gate", Text: "dk rules explain", Kind: f.kind, Verify: commandText(command)}, cwd), err
+		g := gateFlags{cwd: f.cwd, kind: f.kind}
+		if err := g.folder(); err != nil {
+			return rules.Facts{}, err
+		}
+		return g.facts(commandText(command)), nil
 	}
 	var facts rules.Facts
 	err := a.read(ctx, func(_ *projections.Projector, v *graph.View) error {

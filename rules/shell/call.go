@@ -42,6 +42,7 @@ func (l *lowerer) call(c *syntax.CallExpr, acts []FDAction, show []Redirect) (Pl
 	if res.shell != nil {
 		return l.shellText(c, res, assigns, acts)
 	}
+	l.runs(&res.call, res)
 	l.calls = append(l.calls, res.call)
 	e := &Exec{Call: len(l.calls) - 1, Env: assigns, Redirs: acts}
 	for _, w := range ws[res.drop:] {
@@ -223,10 +224,11 @@ func (l *lowerer) shellText(c *syntax.CallExpr, res result, assigns []Assign, ac
 		return l.no(ref.Code, c)
 	}
 	in := &lowerer{src: res.shell.text, root: l.root, tab: l.tab, depth: l.depth + 1, ok: l.ok, fail: l.ok, feed: l.feed}
+	in.proj, in.via, in.prefix = l.proj, l.via, l.prefix
 	first := len(l.calls)
-	in.calls = l.calls
+	in.calls, in.resolved = l.calls, l.resolved
 	p, ok := in.program(f, res.shell.opts)
-	l.calls = in.calls
+	l.calls, l.resolved = in.calls, in.resolved
 	for i := first; i < len(l.calls); i++ {
 		l.calls[i].under(res.call)
 	}

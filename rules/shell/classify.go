@@ -14,6 +14,14 @@ type result struct {
 	drop  int        // leading words that are no part of the program's arguments (command)
 	shell *shellCall // its text is to be lowered in its place
 	extra []Call     // commands that it starts itself (find -exec)
+
+	scripts  []string // names of scripts of the project that it runs
+	args     []string // what the last of them is given
+	dirs     []string // folders that flags send it to, one after the other
+	lines    []string // command lines that it runs
+	asks     []ask    // scripts that it would run if there were any of that name
+	promised []string // harm in the names of scripts, see reading.promise
+	unnamed  []string // names of scripts that promise nothing
 }
 
 // newCall starts at the worst: unknown, of no class.
@@ -74,6 +82,11 @@ type reading struct {
 	only     bool // --help or --version: nothing else happens
 	shell    *shellCall
 	extra    []Call
+	args     []string // of scripts
+	lines    []string
+	asks     []ask
+	promised []string
+	unnamed  []string // within a script, where the text of these may show what they do
 }
 
 func (r *reading) finish() result {
@@ -91,7 +104,31 @@ func (r *reading) finish() result {
 	r.whereCode()
 	slices.Sort(c.Flags)
 	slices.Sort(c.Effects)
-	return result{call: *c, drop: r.drop, shell: r.shell, extra: r.extra}
+	c.ScriptOpaque = c.Script != ""
+	return result{
+		call: *c, drop: r.drop, shell: r.shell, extra: r.extra,
+		scripts: r.scripts, args: r.args, dirs: r.dirs(), lines: r.lines, asks: r.asks, promised: distinct(r.promised), unnamed: r.unnamed,
+	}
+}
+
+// dirs are the folders that flags send the command to.
+func (r *reading) dirs() (out []string) {
+	for _, o := range r.operands {
+		if o.Role == "dir" {
+			out = append(out, o.Value)
+		}
+	}
+	return out
+}
+
+// promise records harm of which there is only the name of a script. Within a script, the text of the one that is named
+// may show better.
+func (r *reading) promise(effects ...string) {
+	if r.l.via != "" {
+		r.promised = append(r.promised, effects...)
+		return
+	}
+	r.harm(effects...)
 }
 
 // whereCode records where the code of a check comes from when that is not the repository: cd /tmp/x && make test.
@@ -138,7 +175,13 @@ func (r *reading) peel(ws []word) {
 	}
 	if w := ws[0]; w.fed || w.glob || w.dynamic || w.unread || !isASCII(w.text) {
 		r.note(w.text)
-		r.harm("execute")
+		if r.l.via == "" || w.fed { // a program that is the value of a variable is ordinary in a script
+			r.harm("execute")
+		}
+		return
+	}
+	if name := ws[0].text; r.call.PathKind == "bare" && (r.tidies(name, ws[1:]) || r.sourced(name, ws[1:]) || r.several(name, ws[1:])) {
+		r.call.Tool, r.call.Eco = name, "scripts"
 		return
 	}
 	sp := r.find(ws[0].text)
@@ -198,6 +241,12 @@ func (r *reading) strange(ws []word) {
 	if r.call.PathKind != "bare" {
 		r.harm("execute")
 	}
+	if r.l.via != "" { // of a program that nobody knows, the words are all there is
+		r.promised = append(r.promised, changeEffects(name)...)
+		if len(ws) > 1 {
+			r.promised = append(r.promised, changeEffects(ws[1].text)...)
+		}
+	}
 	r.scan(ws[1:])
 }
 
@@ -241,7 +290,8 @@ func (r *reading) carried(sp *spec, ws []word) {
 		}
 		in := &reading{l: r.l, depth: r.depth + 1}
 		in.peel(ws[i:])
-		r.harm(in.finish().call.Effects...)
+		res := in.finish()
+		r.harm(append(res.call.Effects, res.promised...)...)
 		return
 	}
 }

@@ -101,7 +101,9 @@ func standard(text string) *flag {
 // given takes note of one flag, and of its value.
 func (r *reading) given(sp *spec, f *flag, value string, attached bool, ws []word) int {
 	r.seen = append(r.seen, f.name)
-	r.harm(f.effects...)
+	if !r.stamps(f, value, attached, ws) {
+		r.harm(f.effects...)
+	}
 	if f.class != "" {
 		r.class = f.class
 	}

@@ -21,6 +21,11 @@ type lowerer struct {
 	ok, fail []string
 
 	feed feed // what the stage before this one pipes into it
+
+	proj     *project // nil when nothing is known of the project's scripts
+	via      string   // the script that is being read; "" for the command itself
+	prefix   string   // the folder that all others are relative to, when it is above the one the command starts in
+	resolved []Call   // the calls of scripts that calls run
 }
 
 func (l *lowerer) refuse(r *Refusal) { l.refusals = append(l.refusals, *r) }

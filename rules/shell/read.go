@@ -175,7 +175,7 @@ func (r *reading) settle(class string) {
 		r.call.Class = r.class
 	case r.target == "neutral":
 		r.note(strings.Join(r.scripts, " "))
-		r.harm("delete")
+		r.promise("delete")
 	case r.target != "":
 		r.call.Class = r.target
 	case class != "":

@@ -114,15 +114,17 @@ func (r *reading) named(class, name string) {
 	switch class {
 	case "check":
 		r.verified()
+		return
 	case "change":
-		r.target = "unknown"
-		r.note(name)
-		r.harm("execute")
-		r.harm(changeEffects(name)...)
-	default:
-		r.target = "unknown"
-		r.note(name)
+		r.promise("execute")
+		r.promise(changeEffects(name)...)
 	}
+	r.target = "unknown"
+	if r.l.via != "" {
+		r.unnamed = append(r.unnamed, shown(name))
+		return
+	}
+	r.note(name)
 }
 
 // changeEffects names the harm in a script's name, for the reason that people read.
@@ -162,7 +164,9 @@ func (r *reading) script(file string) {
 	}
 	if class := r.nameClass(nil, path.Clean(file)); class != "check" {
 		r.named(class, file)
-		r.harm("execute")
+		if r.l.via == "" { // else it is what the project itself runs, and we do not see
+			r.harm("execute")
+		}
 		return
 	}
 	r.verified()
@@ -210,6 +214,7 @@ func (r *reading) scriptArgs(ws []word) {
 		if w.text == "--" && !w.fed {
 			continue
 		}
+		r.args = append(r.args, w.text)
 		if w.fed || w.glob || w.dynamic || w.unread || !plainArg(w.text) {
 			r.note(w.text)
 			continue

@@ -11,6 +11,9 @@
 // The facts about each simple command come from tables of tools, see tools/*.yaml: which sub-commands and flags there
 // are and what their values mean. An unknown tool, sub-command or flag is unknown, never harmless.
 //
+// Scripts of the project (npm run x, make x, just x) are known by their names only, unless the files that hold them are
+// handed in: then [AnalyseWith] reads their commands, too, see project.go and tidy.go for what is taken as ordinary there.
+//
 // Nothing here touches the file system, the environment or the clock. All functions are safe for concurrent use.
 package shell
 
@@ -23,20 +26,26 @@ import (
 )
 
 // Version names this analyser and its tables; receipts record it, and a change of either changes it.
-const Version = "shell@1"
+const Version = "shell@2"
 
 // An Analysis is what is known of a command from its text alone.
 type Analysis struct {
 	Text     string    `json:"text"`
 	Parsed   bool      `json:"parsed"`   // false when there is any refusal; there is no plan then
 	Refusals []Refusal `json:"refusals"` // never nil
-	Calls    []Call    `json:"calls"`    // the simple commands in order; what could be read of them, even when not Parsed
-	Programs []string  `json:"programs"` // the calls' names, wrappers peeled, sorted, each once
+	// Calls are the simple commands in order; what could be read of them, even when not Parsed. Those of the scripts that it
+	// runs follow, see Call.Via.
+	Calls    []Call   `json:"calls"`
+	Programs []string `json:"programs"` // the calls' names, wrappers peeled, sorted, each once
 	// Vacuous: no call in it checks anything (echo, true, cd and the like).
 	Vacuous bool `json:"vacuous"`
 	// MasksExit: its status is not that of what it checks (`go test | tail`, `go test || true`, `go test; echo done`).
 	MasksExit bool  `json:"masks_exit"`
 	Plan      *Plan `json:"plan,omitempty"`
+	// Sources are the files that were asked what the scripts in it are. A change of one is a change of what it runs.
+	Sources []Source `json:"sources"`
+
+	wanted []string // files that were asked for and not given
 }
 
 // A Refusal says why a text has no plan.
@@ -58,12 +67,18 @@ type Call struct {
 	Eco      string   `json:"eco"`       // go, npm, python, … ; "" when unknown
 	// Class: check runs tests, a build or a linter; read looks, and its status answers a question; filter is read without a
 	// file of its own, fed by a pipe; print, dir (cd, pwd); unknown.
-	Class    string     `json:"class"`
-	Known    bool       `json:"known"`    // tool, sub-command, every flag and operand are understood
-	Unknown  []string   `json:"unknown"`  // what is not, for people
-	Flags    []string   `json:"flags"`    // flags given, as the table spells them, sorted, without values
-	Operands []Operand  `json:"operands"` // operands and values of flags that are more than opaque
-	Script   string     `json:"script"`   // name of a project script or target it runs (npm run X, make X); "" if none
+	Class    string    `json:"class"`
+	Known    bool      `json:"known"`    // tool, sub-command, every flag and operand are understood
+	Unknown  []string  `json:"unknown"`  // what is not, for people
+	Flags    []string  `json:"flags"`    // flags given, as the table spells them, sorted, without values
+	Operands []Operand `json:"operands"` // operands and values of flags that are more than opaque
+	Script   string    `json:"script"`   // name of a project script or target it runs (npm run X, make X); "" if none
+	// ScriptOpaque: not all of what the script does is known, and its name decides. Without the project's files, always.
+	ScriptOpaque bool   `json:"script_opaque"`
+	Body         string `json:"body"` // text of the scripts it runs, as far as they were found; capped
+	Via          string `json:"via"`  // the script that this call is in, "npm test > npm lint"; "" in the text itself
+	// Hides: what its script checks may fail without its status saying so.
+	Hides    bool       `json:"hides"`
 	Wrappers []string   `json:"wrappers"` // names, outermost first
 	Env      []EnvVar   `json:"env"`      // assignments in front of it or in `env`
 	Redirs   []Redirect `json:"redirs"`
@@ -159,11 +174,19 @@ func Analyse(text string) Analysis { return AnalyseIn("", text) }
 
 // AnalyseIn is [Analyse] for a command that runs in root, the absolute path of a repository: absolute paths under it are
 // places of the repository too, as in `cd /home/me/repo/web && npm test`. Any other root is as if none were given.
-func AnalyseIn(root, text string) Analysis {
+func AnalyseIn(root, text string) Analysis { return analyse(root, text, nil) }
+
+// cleanRoot is "" for what is not a folder below the top ones.
+func cleanRoot(root string) string {
 	if root = path.Clean(root); !path.IsAbs(root) || strings.Count(root, "/") < 2 {
-		root = "" // not a folder below the top ones
+		return ""
 	}
-	a := Analysis{Text: text, Refusals: []Refusal{}, Calls: []Call{}, Programs: []string{}, Vacuous: true, MasksExit: true}
+	return root
+}
+
+// analyse is all of the above; proj is nil when nothing is known of the project.
+func analyse(root, text string, proj *project) Analysis {
+	a := Analysis{Text: text, Refusals: []Refusal{}, Calls: []Call{}, Programs: []string{}, Sources: []Source{}, Vacuous: true, MasksExit: true}
 	if ref := checkBytes(text); ref != nil {
 		a.Refusals = append(a.Refusals, *ref)
 		return a
@@ -171,11 +194,11 @@ func AnalyseIn(root, text string) Analysis {
 	f, ref := parse(text)
 	if ref != nil {
 		a.Refusals = append(a.Refusals, *ref)
-		a.Calls = guess(text)
+		a.Calls = (&lowerer{src: text, tab: theTables(), ok: []string{""}}).guess(text)
 		a.Programs = programs(a.Calls)
 		return a
 	}
-	l := &lowerer{src: text, root: root, tab: theTables(), ok: []string{""}, fail: []string{""}}
+	l := &lowerer{src: text, root: cleanRoot(root), tab: theTables(), proj: proj, ok: []string{""}, fail: []string{""}}
 	p, ok := l.program(f, shellOpts{})
 	if len(l.calls) > maxCalls {
 		l.refuse(&Refusal{Code: "too_many_calls", Line: 1, Col: 1})
@@ -186,8 +209,25 @@ func AnalyseIn(root, text string) Analysis {
 	}
 	a.Parsed, a.Plan, a.Calls = true, &p, complete(l.calls)
 	a.Vacuous, a.MasksExit = annotate(&p, a.Calls)
+	a.scripts(l)
 	a.Programs = programs(a.Calls)
 	return a
+}
+
+// scripts adds what the project's files show of a command that has a plan.
+func (a *Analysis) scripts(l *lowerer) {
+	if l.proj == nil {
+		return
+	}
+	for i := range a.Calls {
+		c := &a.Calls[i]
+		a.MasksExit = a.MasksExit || (c.Verifies && c.Hides)
+		if l.proj.problem != "" {
+			c.Known, c.Unknown = false, append(c.Unknown, shown(l.proj.problem))
+		}
+	}
+	a.Calls = append(a.Calls, l.resolved...)
+	a.Sources, a.wanted = l.proj.sources(), l.proj.wanted
 }
 
 // refused fills in what can be said of a text that has no plan.

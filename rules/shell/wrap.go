@@ -108,6 +108,9 @@ func (r *reading) projectCommand(sp *spec, ws []word) bool {
 	tool := r.l.tab.tools[name]
 	if in.Eco != "" {
 		if tool != nil && slices.Contains(splitList(in.Eco), tool.Eco) {
+			if in.Target { // a script of the project goes before a program of that name
+				r.asks = append(r.asks, ask{tool: r.call.Tool, name: name, args: texts(ws[1:]), dirs: r.dirs()})
+			}
 			return false
 		}
 		if !in.Target {
@@ -187,7 +190,7 @@ func (r *reading) innerFlag(f *flag, ws []word) int {
 		res.call.Unknown = append(res.call.Unknown, f.name)
 	}
 	r.extra = append(r.extra, res.call)
-	r.harm(res.call.Effects...)
+	r.harm(append(res.call.Effects, res.promised...)...)
 	return end + 1
 }
 
@@ -209,7 +212,9 @@ func (r *reading) enterShell(sp *spec, ws []word) {
 		texts[i] = w.text
 		if w.dynamic || w.fed || w.unread || w.glob {
 			r.note(w.text)
-			r.harm("execute")
+			if r.l.via == "" || w.fed {
+				r.harm("execute")
+			}
 			return
 		}
 	}

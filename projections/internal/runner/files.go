@@ -110,6 +110,9 @@ func lookText(err error) string {
 	return plain(err.Error())
 }
 
+// ErrOutside: a path leads out of the granted folder by its text alone.
+var ErrOutside = errors.New("lies outside of the granted folder")
+
 // Read reads a regular file of at most limit bytes, as Look looks at it: it never leaves root.
 func Read(root, cwd, path string, limit int64) ([]byte, error) {
 	if !filepath.IsAbs(path) {
@@ -117,7 +120,7 @@ func Read(root, cwd, path string, limit int64) ([]byte, error) {
 	}
 	name, err := filepath.Rel(root, path)
 	if err != nil || !filepath.IsLocal(name) {
-		return nil, errors.New("lies outside of the granted folder")
+		return nil, ErrOutside
 	}
 	dir, err := os.OpenRoot(root)
 	if err != nil {
