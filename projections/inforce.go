@@ -16,7 +16,8 @@ const byOperator = "operator"
 // ErrRules: the rules in force cannot be put together. Nothing is decided until they can; reading works.
 var ErrRules = errors.New("the rules in force cannot be used")
 
-// Ruleset returns the rules that new claims are decided by, or why there are none.
+// Ruleset returns the rules that new claims are decided by, or why there are none. It waits for a claim that is being
+// verified.
 func (p *Projector) Ruleset() (*rules.Ruleset, error) {
 	p.judging.Lock()
 	defer p.judging.Unlock()

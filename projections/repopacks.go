@@ -17,7 +17,7 @@ import (
 const repoRules = ".dk/rules"
 
 // maxRepoPacks bounds how many packs a repository brings.
-const maxRepoPacks = 16
+const maxRepoPacks = 8
 
 // RepoPacks reads the rule packs in .dk/rules of a folder. An agent can write there, so a pack that could allow, excuse
 // or hide anything is an error, and so is a file that leads out of the folder. A folder without any gives none.

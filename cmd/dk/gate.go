@@ -96,6 +96,9 @@ func (a *app) gateRules(ctx context.Context, f gateFlags) (*rules.Ruleset, error
 		get = withDefaults
 	}
 	active, err := get(ctx, f.rules)
+	if err != nil && !errors.As(err, new(hintError)) {
+		err = withHint(err, "dk gate --defaults decides by the default packs alone, without the store")
+	}
 	if err != nil {
 		return nil, err
 	}
