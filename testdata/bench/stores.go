@@ -104,7 +104,7 @@ type logStore struct {
 
 func openLog(dir string) (store, error) {
 	ctx := context.Background()
-	b, err := badgerlog.Open(dir)
+	b, err := badgerlog.Open(filepath.Join(dir, "log"))
 	if err != nil {
 		return nil, err
 	}
