@@ -68,6 +68,13 @@ func variants(s string) []string {
 		s + " --help", s + " # ok", " " + s, "\t" + s, s + "\n", s + "\r", s + "\u200b", head + "\u200b " + tail, "\u2060" + s, s + "\u202e",
 		"xargs " + s, "ls | xargs " + s, "find . -exec " + s + " \\;", "uv run " + s, "npx " + s, "bundle exec " + s, "poetry run " + s,
 	}
+	out = append(out,
+		"/bin/"+s, "/usr/bin/../bin/"+s, "./"+s, strings.ToUpper(head)+" "+tail, "eval "+quoted, "exec "+s, "builtin "+s,
+		strings.ReplaceAll(s, " ", "$IFS"), strings.ReplaceAll(s, " ", "${IFS}"), "{"+strings.ReplaceAll(s, " ", ",")+"}",
+		"alias go="+quoted+"; go vet", s+" <<< x", s+" <<E\nx\nE", "sh <<< "+quoted, "f() { "+s+"; }; f", "trap "+quoted+" EXIT",
+		"echo $("+s+")", "echo `"+s+"`", "echo \"$("+s+")\"", "cat <("+s+")", "echo $((1+$("+s+")))", "X="+quoted+"; $X",
+		"go vet ./... # x\n"+s, "go vet ./... \\\n&& "+s, "go vet ./... 2>&1 >&2 | "+s, "true #\r\n"+s, "coproc "+s, "if true; then "+s+"; fi",
+	)
 	for _, join := range []string{"\n", ";", " && ", " || ", " | ", "|&", " & "} {
 		out = append(out, "go vet ./..."+join+s, s+join+"go vet ./...", "cd a"+join+s)
 	}

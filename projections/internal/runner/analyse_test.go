@@ -3,16 +3,83 @@
 package runner
 
 import (
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/dalkkak/dkgraph/rules/shell"
 )
+
+// Compound commands put together at random run as bash runs them: same output, same status.
+func TestCompoundCommandsRunAsInBash(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("needs bash")
+	}
+	p := newPlace(t)
+	p.write("a.txt", "alpha\nbeta\n", 0o644)
+	p.write("sub/d.txt", "delta\n", 0o644)
+	seed := time.Now().UnixNano()
+	t.Logf("seed %d", seed)
+	c := composer{rand.New(rand.NewPCG(uint64(seed), 1))}
+	for range 300 {
+		text := c.list(3)
+		a := shell.Analyse(text)
+		require.Truef(t, a.Parsed, "%s: %v", text, a.Refusals)
+		cmd := exec.Command(bash, "--noprofile", "--norc", "-c", text)
+		cmd.Dir = p.root
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C.UTF-8"}
+		out, _ := cmd.Output()
+		run := p.run(a.Plan)
+		require.Empty(t, run.Problem, "%s: %s", text, run.Detail)
+		require.Equal(t, cmd.ProcessState.ExitCode(), run.Exit, text)
+		require.Equal(t, string(out), run.Stdout.Text, text)
+	}
+}
+
+// A composer makes compound commands out of harmless ones.
+type composer struct{ *rand.Rand }
+
+func (c composer) pick(list ...string) string { return list[c.IntN(len(list))] }
+
+func (c composer) list(depth int) string {
+	text := c.pipeline(depth)
+	for range c.IntN(3) {
+		text += c.pick(" && ", " || ", "; ", "\n") + c.pipeline(depth)
+	}
+	return text
+}
+
+func (c composer) pipeline(depth int) string {
+	if c.IntN(8) == 0 {
+		return c.pick("cd .", "(cd sub && cat d.txt)", "(cd sub; cd ..; ls *.txt)") // a cd in a pipe is refused
+	}
+	if depth > 0 && c.IntN(4) == 0 {
+		if c.IntN(2) == 0 {
+			return "( " + c.list(depth-1) + " )" // `((` would be arithmetic
+		}
+		return "{ " + c.list(depth-1) + "; }"
+	}
+	text := c.pick("", "", "", "! ") + c.simple()
+	for range c.IntN(3) {
+		text += " | " + c.pick("cat", "sort -r", "head -n 1", "wc -l", "grep a", "grep -q b", "tr a-z A-Z", "tail -n 1", "false", "true")
+	}
+	return text
+}
+
+func (c composer) simple() string {
+	return c.pick(
+		"true", "false", "echo one", `echo "two  words"`, "echo 'a;b' c", "printf '%s\\n' x y", "test -f a.txt", "test -d nothing", "grep -q alpha a.txt",
+		"grep -q omega a.txt", "cat a.txt", "cat nothing 2>/dev/null", "ls *.txt", "echo *.none", "ls sub", "echo $?", "wc -l < a.txt",
+		"[ -f a.txt ]", "diff a.txt sub/d.txt >/dev/null", "echo hi 1>&2", "X=1 echo set", "echo {a,b}{1,2}", "seq 3",
+	)
+}
 
 // What the analyser makes of a text runs as bash runs that text.
 func TestAnalysedTextRunsAsInBash(t *testing.T) {
