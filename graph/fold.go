@@ -520,7 +520,7 @@ func (f *folder) annotation() error {
 	}
 	target, err := events.ParseID(p.Target)
 	if err != nil || !f.has(key(tabNode).id(target)) {
-		return nil //nolint:nilerr // a note about something unknown is kept and linked to nothing
+		return nil // a note about something unknown is kept and linked to nothing
 	}
 	kind := EdgeAnnotates
 	if p.Override != "" {

@@ -2,18 +2,18 @@ package shell
 
 // annotate marks the processes whose status the command is run for, and says whether that status is what comes out.
 //
-// A tool that checks is what a command is run for, wherever it stands. Tools that only read count when nothing checks, and
-// in a pipe only the last of them, which is the one whose status the pipe has.
+// A tool that checks is what a command is run for, wherever it stands; a tool that no table knows is taken for one, for a
+// rule of somebody's own may allow it. Tools that only read count when nothing checks, and in a pipe only the last of them,
+// which is the one whose status the pipe has.
 func annotate(p *Plan, calls []Call) (vacuous, masks bool) {
-	class := "read"
-	each(p, true, func(e *Exec, _ bool) {
-		if calls[e.Call].Class == "check" {
-			class = "check"
-		}
-	})
+	checking := func(e *Exec) bool {
+		return calls[e.Call].Class == "check" || calls[e.Call].Class == "unknown"
+	}
+	some := false
+	each(p, true, func(e *Exec, _ bool) { some = some || checking(e) })
 	var checks []*Exec
 	each(p, true, func(e *Exec, last bool) {
-		if calls[e.Call].Class == class && (class == "check" || last) {
+		if checking(e) || (!some && last && calls[e.Call].Class == "read") {
 			e.Checks = true
 			calls[e.Call].Verifies = true
 			checks = append(checks, e)
