@@ -244,7 +244,7 @@ func withPacks(active []rules.Active, files []string) ([]rules.Active, error) {
 func (a *app) standing(ctx context.Context) ([]rules.Active, error) {
 	dir, err := a.storeDir()
 	if err != nil || !projections.IsStore(dir) {
-		return projections.Defaults(), err
+		return projections.Defaults(), nil // no store, or no place for one: nothing else is in force
 	}
 	p, err := a.open(ctx, projections.Options{})
 	if err != nil {
