@@ -135,7 +135,7 @@ func (l *Log) waiting() *request {
 
 // commit commits a group of requests, each of them whole or not at all.
 func (l *Log) commit(group []*request) {
-	for range maxConflicts {
+	for conflicts := 0; conflicts < maxConflicts; {
 		b, ready, rest := l.gather(group)
 		err := l.commitBatch(b, ready)
 		switch {
@@ -145,6 +145,7 @@ func (l *Log) commit(group []*request) {
 				return
 			}
 			group = append(ready, rest...)
+			conflicts++
 			continue
 		case errors.Is(err, ErrTooLarge) && len(ready) > 1:
 			for _, r := range ready { // together they are over what the backend takes at once
@@ -156,6 +157,7 @@ func (l *Log) commit(group []*request) {
 		if group = rest; len(group) == 0 {
 			return
 		}
+		conflicts = 0
 	}
 	answerAll(group, fmt.Errorf("append: %w: gave up after %d tries", ErrConflict, maxConflicts))
 }
@@ -186,7 +188,7 @@ func (l *Log) gather(group []*request) (b batch, ready, rest []*request) {
 
 // commitBatch writes a batch and moves the head. An error other than ErrConflict is the answer to all of ready.
 func (l *Log) commitBatch(b batch, ready []*request) error {
-	if len(b.entries) == 0 || len(ready) == 0 {
+	if len(b.entries) == 0 {
 		return nil
 	}
 	if l.failed != nil {

@@ -64,11 +64,11 @@ func Create(ctx context.Context, b Backend, origin string, key ed25519.PublicKey
 	}
 	l := newLog(b, opts)
 	l.verify = verifier{origin: origin, key: key}
-	l.start()
 	d, err := newDraft(Genesis{Origin: origin, PublicKey: base64.StdEncoding.EncodeToString(key), Format: logFormat}, nil, origin)
 	if err != nil {
 		return nil, err
 	}
+	l.start()
 	recs, _, err := l.Append(ctx, d)
 	if err != nil {
 		l.stop()
