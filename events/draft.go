@@ -136,7 +136,7 @@ func ClaimMade(c Claim, seen Seen) (Draft, error) {
 	if c.ClaimID == "" || c.Text == "" || c.Kind == "" {
 		return Draft{}, fmt.Errorf("%w: id, claim and kind are needed", ErrShape)
 	}
-	if c.Verify == "" && c.Kind != "file" {
+	if strings.TrimSpace(c.Verify) == "" && c.Kind != "file" {
 		return Draft{}, fmt.Errorf("%w: verify is needed for a claim of kind %q", ErrShape, c.Kind)
 	}
 	c.About = unique(c.About)

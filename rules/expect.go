@@ -244,19 +244,25 @@ func checkPattern(p string) error {
 }
 
 // asFileCheck finds the path of a claim about a file and, where the command does no more than look at that path, lets
-// the store look itself: a file claim rests on the file system, not on a command's word.
+// the store look itself: a file claim rests on the file system, not on a command's word. Where a path or nothing stands in
+// place of a command, there is no command to refuse, however little of the rest is understood.
 func (f *Facts) asFileCheck() {
 	e := &f.Claim.Expect
-	if !e.Understood || (f.Claim.Kind != CheckFile && e.File == nil) {
+	if f.Claim.Kind != CheckFile && e.File == nil {
 		return
 	}
 	look, pure := f.pathOf()
-	if pure && look.named && e.Exit != nil && *e.Exit != 0 {
-		*e = Expect{Problem: "a path has no exit status"}
+	alone := e.asksNoCommand()
+	if look.named {
+		f.runNothing()
+		if e.Understood && !alone {
+			*e = Expect{Problem: "a path has no exit status, no output and no tests"}
+		}
+	}
+	if !e.Understood {
 		return
 	}
-	// A look at a path answers for itself only when nothing else is asked of the command.
-	pure = pure && len(e.Output) == 0 && (e.Exit == nil || *e.Exit == 0) && e.TestsPassed == nil && e.MinTests == nil
+	pure = pure && alone
 	if e.File == nil {
 		if !pure {
 			return // a command such as grep; its status decides
@@ -273,11 +279,21 @@ func (f *Facts) asFileCheck() {
 	e.File.adopt(look)
 	e.File.Place = shell.Place(f.root, e.File.Path)
 	if pure {
-		f.Claim.Check = CheckFile
+		f.runNothing()
 		e.Exit = nil
-		f.Command.Calls, f.Command.Programs, f.Command.Plan, f.Command.Refusals = nil, nil, nil, nil
-		f.Command.Parsed, f.Command.Vacuous, f.Command.MasksExit = true, false, false
 	}
+}
+
+// asksNoCommand reports whether nothing is expected that only a command has: a look at a path answers for itself.
+func (e Expect) asksNoCommand() bool {
+	return len(e.Output) == 0 && (e.Exit == nil || *e.Exit == 0) && e.TestsPassed == nil && e.MinTests == nil
+}
+
+// runNothing makes the claim one that the store looks into itself, and drops what was made of its command.
+func (f *Facts) runNothing() {
+	f.Claim.Check = CheckFile
+	f.Command.Calls, f.Command.Programs, f.Command.Plan, f.Command.Refusals = nil, nil, nil, nil
+	f.Command.Parsed, f.Command.Vacuous, f.Command.MasksExit = true, false, false
 }
 
 // adopt fills what f leaves open from the command that named the path, and asks for existence if nothing else is asked.

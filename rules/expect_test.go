@@ -85,6 +85,26 @@ func TestFileChecksRunNothing(t *testing.T) {
 	require.Equal(t, rules.CheckCommand, factsOf("command", "run.sh", `{"file":"a.md"}`).Claim.Check)
 }
 
+// What is no command cannot be a dangerous one: whatever else such a claim says, it is not understood, and not refused.
+func TestNoCommandIsNeverUnsafe(t *testing.T) {
+	set := set(t, rules.DefaultPacks()...)
+	for _, verify := range []string{"", "  \n", "docs/a.md", "./run.sh", "rm.md"} {
+		for _, expect := range []string{
+			``, `"success"`, `{"path":"a.md"}`, `{"exists":true}`, `1`, `{"file":"a.md","output_contains":"x"}`, `{"min_tests":1}`, `"exists"`,
+		} {
+			f := factsOf("file", verify, expect)
+			require.Truef(t, set.Gate(f).Allow, "%q %s", verify, expect)
+			require.Nil(t, f.Command.Plan)
+			if !f.Claim.Expect.Understood {
+				j := set.Judge(f.With(events.Run{}))
+				require.Equalf(t, events.Unrunnable, j.Verdict, "%q %s", verify, expect)
+				require.Equal(t, "expect_not_understood", j.Reason)
+			}
+		}
+	}
+	require.False(t, factsOf("file", "docs/a.md", `{"file":"docs/a.md","output_contains":"x"}`).Claim.Expect.Understood)
+}
+
 func FuzzExpect(f *testing.F) {
 	for _, s := range []string{`0`, `"exit 1"`, `{"exit":0,"file":"a"}`, `"matches: a{900}b{900}"`, `{`, `"contains: \u0000"`} {
 		f.Add("test", "go test", s)
