@@ -82,7 +82,7 @@ func (a *app) followLog(ctx context.Context, f logFlags) error {
 func (a *app) printLog(seq iter.Seq2[events.Record, error], f logFlags) (next uint64, err error) {
 	next = max(f.from, 1)
 	for rec, err := range seq {
-		if err != nil {
+		if err = errors.Join(err, a.out.err); err != nil { // after a failed write, nobody reads any more
 			return next, err
 		}
 		next = rec.Seq() + 1
@@ -102,11 +102,8 @@ func (a *app) printLog(seq iter.Seq2[events.Record, error], f logFlags) (next ui
 			seal = "●"
 		}
 		a.out.printf("%6d %s %s %s %s\n", rec.Seq(), rec.Time().Local().Format("01-02 15:04:05"), seal, pad(string(rec.Kind()), 18), summary(rec.Kind(), rec.Payload()))
-		if a.out.err != nil {
-			break // nobody reads any more
-		}
 	}
-	return next, nil
+	return next, a.out.err
 }
 
 // said are the members of payloads that a summary is made of.

@@ -254,4 +254,13 @@ func TestLostOutputIsAnError(t *testing.T) {
 	require.NoError(t, r.Close())
 	require.Equal(t, 2, run(t.Context(), []string{"--store", t.TempDir(), "gate", "go test ./..."}, strings.NewReader(""), w, &errs))
 	require.Contains(t, errs.String(), "write: ")
+
+	store, session := filepath.Join(t.TempDir(), "store"), filepath.Join(t.TempDir(), "s.jsonl")
+	require.NoError(t, os.WriteFile(session, nil, 0o600))
+	require.Equal(t, 0, run(t.Context(), []string{"--store", store, "ingest", session}, strings.NewReader(""), io.Discard, io.Discard))
+	for _, args := range [][]string{{"log"}, {"log", "--json"}, {"log", "--follow"}, {"log", "--follow", "--json"}} {
+		errs.Reset()
+		require.Equalf(t, 2, run(t.Context(), append([]string{"--store", store}, args...), strings.NewReader(""), w, &errs), "%v", args)
+		require.Containsf(t, errs.String(), "write: ", "%v", args)
+	}
 }
