@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/dalkkak/dkgraph/events"
@@ -202,7 +203,7 @@ func (p *Projector) Activate(ctx context.Context, active []rules.Active) (*rules
 
 func samePacks(a, b []events.ActivePack) bool {
 	return slices.EqualFunc(a, b, func(x, y events.ActivePack) bool {
-		return x.Digest == y.Digest && x.Default == y.Default && x.Tighten == y.Tighten && fmt.Sprint(x.Modes) == fmt.Sprint(y.Modes)
+		return x.Digest == y.Digest && x.Default == y.Default && x.Tighten == y.Tighten && maps.Equal(x.Modes, y.Modes)
 	})
 }
 

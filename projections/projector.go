@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -41,7 +40,6 @@ type Options struct {
 	Rules   []*rules.Pack    // in force besides those that the store has in force, as long as it is open
 	Repo    []*rules.Pack    // likewise, from where an agent can write: they can only tighten
 	Timeout time.Duration    // of one run; 0 is a default by the kind of the claim
-	Logger  *slog.Logger     // nil is silence
 	Now     func() time.Time // the clock for recorded times; nil is time.Now
 	Environ []string         // what runs may take variables from, by an allow-list; nil is this process's own
 }
@@ -53,7 +51,6 @@ type Projector struct {
 	graph  *graph.Graph
 	roots  []string
 	opts   Options
-	logger *slog.Logger
 	hashes runner.Hashes
 
 	heads  checkpoints
@@ -71,10 +68,7 @@ type Projector struct {
 
 // Open opens the store in dir, and creates it if there is none. The graph is brought up to the log.
 func Open(ctx context.Context, dir string, opts Options) (*Projector, error) {
-	p := &Projector{dir: dir, opts: opts, logger: opts.Logger}
-	if p.logger == nil {
-		p.logger = slog.New(slog.DiscardHandler)
-	}
+	p := &Projector{dir: dir, opts: opts}
 	var err error
 	if p.roots, err = grantedRoots(opts.Roots, dir); err != nil {
 		return nil, err

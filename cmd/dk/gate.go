@@ -91,11 +91,14 @@ func (a *app) gate(ctx context.Context, args []string, f gateFlags) error {
 }
 
 func (a *app) gateRules(ctx context.Context, f gateFlags) (*rules.Ruleset, error) {
-	get := a.inForce
-	if f.defaults {
-		get = withDefaults
+	var err error
+	active := projections.Defaults()
+	if !f.defaults {
+		active, err = a.standing(ctx)
 	}
-	active, err := get(ctx, f.rules)
+	if err == nil {
+		active, err = withPacks(active, f.rules)
+	}
 	if err != nil && !errors.As(err, new(hintError)) {
 		err = withHint(err, "dk gate --defaults decides by the default packs alone, without the store")
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"iter"
 
 	"github.com/spf13/cobra"
@@ -41,8 +42,8 @@ func (f listFlags) wants(v events.Verdict) bool {
 	return f.verdict == "" || f.verdict == string(v) || (f.verdict == "unjudged" && v == "")
 }
 
-func (f listFlags) ofSession(n graph.Node) bool {
-	return f.session == "" || (n.Seen != nil && n.Seen.Session == f.session)
+func (f listFlags) ofSession(seen *events.Seen) bool {
+	return f.session == "" || (seen != nil && seen.Session == f.session)
 }
 
 func (a *app) claimsCommand() *cobra.Command {
@@ -96,15 +97,7 @@ func (a *app) listReceipts(v *graph.View, f listFlags, nodes iter.Seq2[graph.Nod
 		if err != nil {
 			return err
 		}
-		claim, err := events.ParseID(l.Claim)
-		if err != nil {
-			return err
-		}
-		c, err := v.Node(claim)
-		if err != nil {
-			return err
-		}
-		if !f.wants(l.Verdict) || (f.kind != "" && l.Kind != f.kind) || !f.ofSession(c) {
+		if !f.wants(l.Verdict) || (f.kind != "" && l.Kind != f.kind) || !f.ofSession(l.seen) {
 			continue
 		}
 		if lines = append(lines, l); f.limit > 0 && len(lines) == f.limit {
@@ -161,7 +154,7 @@ func (a *app) nodes(v *graph.View, f listFlags) error {
 		if err != nil {
 			return err
 		}
-		if (f.kind != "" && n.Type != f.kind) || !f.ofSession(n) {
+		if (f.kind != "" && n.Type != f.kind) || !f.ofSession(n.Seen) {
 			continue
 		}
 		line, err := nodeOf(v, n)
@@ -206,12 +199,11 @@ func nodeOf(v *graph.View, n graph.Node) (nodeLine, error) {
 
 // countsNow reports whether a receipt is the one that counts for its claim, and not one that was superseded.
 func countsNow(v *graph.View, receipt graph.Node) (bool, error) {
-	w, err := v.Why(receipt)
-	if err != nil {
-		return false, err
+	for e := range v.Out(receipt.ID, graph.EdgeVerifies) {
+		now, err := v.Receipt(e.To)
+		return now.ID == receipt.ID, err
 	}
-	now, err := v.Receipt(w.Claim.ID)
-	return now.ID == receipt.ID, err
+	return false, fmt.Errorf("claim of receipt %s: %w", receipt.ID, graph.ErrNotFound)
 }
 
 func (a *app) printNode(l nodeLine) error {

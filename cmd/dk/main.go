@@ -52,8 +52,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		return 1
 	}
 	for line := range strings.Lines(err.Error()) {
-		if !strings.HasPrefix(line, "hint:") { // of a library; people get the one below
-			a.err.printf("dk: %s\n", clean(strings.TrimSpace(line)))
+		line = strings.TrimSpace(line)
+		if line != "" && !strings.HasPrefix(line, "hint:") { // of a library; people get the one below
+			a.err.printf("dk: %s\n", clean(line))
 		}
 	}
 	if h := hintFor(err); h != "" {

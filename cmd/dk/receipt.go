@@ -25,6 +25,8 @@ type receiptLine struct {
 	Seq        uint64         `json:"seq"`
 	Supersedes string         `json:"supersedes,omitempty"`
 	About      []string       `json:"about,omitempty"`
+
+	seen *events.Seen // where the claim stands
 }
 
 // lineOf gathers what a receipt says from the graph.
@@ -68,7 +70,7 @@ func claimLine(n graph.Node) (receiptLine, error) {
 	c, err := graph.Decode[events.Claim](n)
 	line := receiptLine{
 		Claim: n.ID.String(), ClaimID: c.ClaimID, Text: c.Text, Kind: c.Kind, Command: c.Verify, CWD: c.CWD,
-		Rules: []string{}, Seq: n.Seq,
+		Rules: []string{}, Seq: n.Seq, seen: n.Seen,
 	}
 	if line.CWD == "" && n.Seen != nil {
 		line.CWD = n.Seen.CWD

@@ -180,11 +180,16 @@ func addPack(active []rules.Active, installed []projections.InstalledPack, name 
 	return append(active, rules.Active{Pack: pack}), nil
 }
 
+// means reports whether what a person wrote is the name of a pack, or at least eight digits of its digest.
+func means(said, name, digest string) bool {
+	digits := strings.TrimPrefix(said, "sha256:")
+	return said == name || (len(digits) >= 8 && strings.HasPrefix(strings.TrimPrefix(digest, "sha256:"), digits))
+}
+
 // findInstalled finds a pack by name, the newest, or by its digest.
 func findInstalled(installed []projections.InstalledPack, name string) (projections.InstalledPack, error) {
 	for _, in := range slices.Backward(installed) {
-		digest := strings.TrimPrefix(in.Digest, "sha256:")
-		if in.Name == name || (len(name) >= 8 && strings.HasPrefix(digest, strings.TrimPrefix(name, "sha256:"))) {
+		if means(name, in.Name, in.Digest) {
 			return in, nil
 		}
 	}
@@ -226,11 +231,6 @@ func (a *app) inForce(ctx context.Context, files []string) ([]rules.Active, erro
 		return nil, err
 	}
 	return withPacks(active, files)
-}
-
-// withDefaults are the default packs, and those of files.
-func withDefaults(_ context.Context, files []string) ([]rules.Active, error) {
-	return withPacks(projections.Defaults(), files)
 }
 
 func withPacks(active []rules.Active, files []string) ([]rules.Active, error) {

@@ -58,7 +58,7 @@ func (a *app) rulesCheck(files []string, lax bool) error {
 			bad = true
 			continue
 		}
-		a.err.printf("%s: %s, %s passed, %s\n", file, plural(len(p.Rules), "rule"), plural(len(p.RunTests()), "test"), p.Digest)
+		a.err.printf("%s: %s, %s passed, %s\n", file, plural(len(p.Rules), "rule"), plural(countTests(p), "test"), p.Digest)
 	}
 	return negativeIf(bad)
 }

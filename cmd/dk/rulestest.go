@@ -96,7 +96,7 @@ func (a *app) rulesTest(files []string, f rulesTestFlags) error {
 		if err := a.printFaults(faults); err != nil {
 			return err
 		}
-		a.err.printf("%s: %s of %s\n", p.file, plural(len(p.RunTests()), "test"), plural(len(p.Rules), "rule"))
+		a.err.printf("%s: %s of %s\n", p.file, plural(countTests(p.Pack), "test"), plural(len(p.Rules), "rule"))
 		bad = bad || faults.Errors()
 	}
 	return negativeIf(bad)
@@ -227,4 +227,11 @@ func (a *app) printBench(l benchLine) error {
 	}
 	a.out.printf("%s %10.2f µs\n", pad(name, 32), float64(l.NS)/1000)
 	return nil
+}
+
+func countTests(p *rules.Pack) (n int) {
+	for _, r := range p.Rules {
+		n += len(r.Tests)
+	}
+	return n
 }

@@ -210,7 +210,7 @@ func (a *app) packNamed(ctx context.Context, name string) (*rules.Pack, error) {
 		return in.Parse()
 	}
 	for _, p := range rules.DefaultPacks() {
-		if p.Name == name || (len(name) >= 8 && strings.HasPrefix(strings.TrimPrefix(p.Digest, "sha256:"), strings.TrimPrefix(name, "sha256:"))) {
+		if means(name, p.Name, p.Digest) {
 			return p, nil
 		}
 	}
