@@ -11,7 +11,7 @@
 // [Judgement] the judge's.
 //
 //	set, err := rules.NewRuleset(rules.DefaultPacks()...)
-//	facts := rules.NewFacts(claim)
+//	facts := rules.NewFacts(claim, cwd)
 //	decision := set.Gate(facts)
 //	judgement := set.Judge(facts.With(run))
 //

@@ -23,7 +23,7 @@ func (s *Ruleset) Gate(f Facts) Decision {
 	for _, a := range s.active {
 		frame := newFrame(a.Pack, facts)
 		for _, r := range a.Pack.Rules {
-			if g.mode = a.mode(r); r.Phase == PhaseGate && g.mode != ModeOff && r.appliesTo(f.Claim.Kind) {
+			if g.mode = a.Mode(r); r.Phase == PhaseGate && g.mode != ModeOff && r.appliesTo(f.Claim.Kind) {
 				g.apply(r, frame)
 			}
 		}

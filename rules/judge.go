@@ -25,7 +25,7 @@ func (s *Ruleset) Judge(f Facts) Judgement {
 	for _, a := range s.active {
 		frame := newFrame(a.Pack, facts)
 		for _, r := range a.Pack.Rules {
-			if a.mode(r) != ModeOff && r.Phase == PhaseJudge && r.appliesTo(f.Claim.Kind) {
+			if a.Mode(r) != ModeOff && r.Phase == PhaseJudge && r.appliesTo(f.Claim.Kind) {
 				g.note(a, r, frame)
 			}
 		}
@@ -72,7 +72,7 @@ func (g *judging) note(a Active, r *Rule, f *frame) {
 	if err == nil {
 		ro.Message, ro.Values = r.say(f), values(r.explain(f, what))
 	}
-	if a.mode(r) == ModeShadow {
+	if a.Mode(r) == ModeShadow {
 		ro.Mode = ModeShadow
 		g.rules = append(g.rules, ro)
 		return

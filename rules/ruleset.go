@@ -37,8 +37,8 @@ type Active struct {
 	Default bool
 }
 
-// mode is the mode of a rule.
-func (a Active) mode(r *Rule) string {
+// Mode returns the mode of a rule in force.
+func (a Active) Mode(r *Rule) string {
 	if m, ok := a.Modes[r.ID]; ok {
 		return m
 	}
@@ -49,7 +49,7 @@ func (a Active) mode(r *Rule) string {
 func (a Active) modes() map[string]string {
 	out := make(map[string]string)
 	for _, r := range a.Pack.Rules {
-		if m := a.mode(r); m != ModeEnforce {
+		if m := a.Mode(r); m != ModeEnforce {
 			out[r.ID] = m
 		}
 	}
@@ -138,9 +138,6 @@ func (s *Ruleset) Packs() []*Pack {
 	}
 	return packs
 }
-
-// Mode returns the mode of a rule in force.
-func (a Active) Mode(r *Rule) string { return a.mode(r) }
 
 // rule finds a rule by its id; the rule is nil if there is none.
 func (s *Ruleset) rule(id string) (Active, *Rule) {

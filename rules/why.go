@@ -26,13 +26,13 @@ func (s *Ruleset) Why(id string, f Facts) ([]Finding, error) {
 	}
 	if !r.appliesTo(f.Claim.Kind) {
 		text := fmt.Sprintf("it is for claims of kind %s, and this one is of kind %s", strings.Join(r.Kinds, ", "), f.Claim.Kind)
-		return []Finding{{Rule: id, Pack: a.Pack.Name, Mode: a.mode(r), Effect: r.Effect, Outcome: wantSkipped, Message: text, Steps: []Step{}}}, nil
+		return []Finding{{Rule: id, Pack: a.Pack.Name, Mode: a.Mode(r), Effect: r.Effect, Outcome: wantSkipped, Message: text, Steps: []Step{}}}, nil
 	}
 	fr := newFrame(a.Pack, factsObject(&f))
 	out := []Finding{}
 	for _, n := range fr.looks(r) {
 		fr.lookAt(n)
-		fd := Finding{Rule: id, Pack: a.Pack.Name, Mode: a.mode(r), Effect: r.Effect, Call: n, Steps: []Step{}}
+		fd := Finding{Rule: id, Pack: a.Pack.Name, Mode: a.Mode(r), Effect: r.Effect, Call: n, Steps: []Step{}}
 		if n > 0 {
 			fd.Command = strings.Join(f.Command.Calls[n-1].Argv, " ")
 		}

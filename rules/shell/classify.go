@@ -39,15 +39,14 @@ func newCall(name string, ws []word) Call {
 
 func pathKind(name string) string {
 	switch {
+	case strings.HasPrefix(name, "~"):
+		return "outside"
 	case !strings.Contains(name, "/"):
-		if strings.HasPrefix(name, "~") {
-			return "outside"
-		}
 		return "bare"
 	case strings.HasPrefix(name, "/"):
 		return "absolute"
 	}
-	if clean := path.Clean(name); clean == ".." || strings.HasPrefix(clean, "../") || name[0] == '~' {
+	if clean := path.Clean(name); clean == ".." || strings.HasPrefix(clean, "../") {
 		return "outside"
 	}
 	return "repo"

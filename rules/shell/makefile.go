@@ -75,10 +75,7 @@ func (m *makefile) line(line string, rule *bool) (define bool) {
 		return true
 	}
 	switch {
-	case makeCond.MatchString(line):
-		m.dark = true // both branches are read
-		m.immediate = append(m.immediate, line)
-	case makeOther.MatchString(line):
+	case makeCond.MatchString(line), makeOther.MatchString(line): // both branches of a condition are read
 		m.dark = true
 		m.immediate = append(m.immediate, line)
 	case makeAssign.MatchString(line):
@@ -141,8 +138,8 @@ func (m *makefile) rule(line string) bool {
 		m.dark = true
 		return false
 	}
-	if a, b, static := cutTop(needs, ':'); static { // targets: pattern: needs
-		_, needs = a, b
+	if _, after, static := cutTop(needs, ':'); static { // targets: pattern: needs
+		needs = after
 	}
 	r := makeRule{targets: fieldsTop(targets), needs: fieldsTop(strings.ReplaceAll(needs, "|", " "))}
 	if hasRecipe {

@@ -93,7 +93,6 @@ type rawSpec struct {
 	Stop    bool                `yaml:"stop"`    // flags end at the first operand
 	Extra   bool                `yaml:"extra"`   // unknown flags go to the project's own program
 	Spread  bool                `yaml:"spread"`  // its flags may also follow the sub-command
-	Carry   bool                `yaml:"carry"`   // runs its arguments in ways not modelled
 	Module  bool                `yaml:"module"`  // only as python -m NAME
 	Local   bool                `yaml:"local"`   // may be a file in the repository (vendor/bin/phpunit)
 	Words   string              `yaml:"words"`   // extra words that verify, in names of its targets

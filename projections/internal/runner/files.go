@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/dalkkak/dkgraph/events"
 )
@@ -39,17 +40,13 @@ func Look(root, cwd string, paths []string) []events.File {
 }
 
 func lookAt(dir *os.Root, root, cwd string, f *events.File) {
-	abs := f.Path
-	if !filepath.IsAbs(abs) {
-		abs = filepath.Join(cwd, abs)
-	}
 	if f.Path == "" || strings.ContainsRune(f.Path, 0) {
 		f.Error = "not a path"
 		return
 	}
-	name, err := filepath.Rel(root, abs)
-	if err != nil || !filepath.IsLocal(name) {
-		f.Error = "lies outside of the granted folder"
+	name, abs, err := nameIn(root, cwd, f.Path)
+	if err != nil {
+		f.Error = err.Error()
 		return
 	}
 	f.Abs = abs
@@ -100,7 +97,7 @@ func typeOf(m fs.FileMode) string {
 func lookText(err error) string {
 	var p *fs.PathError
 	switch {
-	case errors.Is(err, fs.ErrNotExist), isNotDir(err):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return ""
 	case errors.Is(err, fs.ErrPermission):
 		return "may not be looked at"
@@ -113,14 +110,23 @@ func lookText(err error) string {
 // ErrOutside: a path leads out of the granted folder by its text alone.
 var ErrOutside = errors.New("lies outside of the granted folder")
 
-// Read reads a regular file of at most limit bytes, as Look looks at it: it never leaves root.
-func Read(root, cwd, path string, limit int64) ([]byte, error) {
+// nameIn returns the name of path, which is absolute or starts at cwd, within root.
+func nameIn(root, cwd, path string) (name, abs string, err error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(cwd, path)
 	}
-	name, err := filepath.Rel(root, path)
+	name, err = filepath.Rel(root, path)
 	if err != nil || !filepath.IsLocal(name) {
-		return nil, ErrOutside
+		return "", "", ErrOutside
+	}
+	return name, path, nil
+}
+
+// Read reads a regular file of at most limit bytes, as Look looks at it: it never leaves root.
+func Read(root, cwd, path string, limit int64) ([]byte, error) {
+	name, _, err := nameIn(root, cwd, path)
+	if err != nil {
+		return nil, err
 	}
 	dir, err := os.OpenRoot(root)
 	if err != nil {

@@ -3,7 +3,6 @@
 package runner
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"syscall"
@@ -34,8 +33,6 @@ func endingOf(state *os.ProcessState) ending {
 }
 
 func worldWritable(info fs.FileInfo) bool { return info.Mode().Perm()&0o002 != 0 }
-
-func isNotDir(err error) bool { return errors.Is(err, unix.ENOTDIR) }
 
 // mayExecute asks the system, which knows this user's groups and the file's access list.
 func mayExecute(path string, info fs.FileInfo) bool {

@@ -24,8 +24,6 @@ func endingOf(state *os.ProcessState) ending { return ending{status: state.ExitC
 
 func worldWritable(fs.FileInfo) bool { return false }
 
-func isNotDir(error) bool { return false }
-
 func mayExecute(string, fs.FileInfo) bool { return false }
 
 type fileID struct{}

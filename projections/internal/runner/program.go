@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 )
 
 // pinPath keeps the folders of a PATH in which nobody but the user can put a program: absolute ones, not writable for
@@ -164,7 +165,7 @@ func insideReal(dir, resolved string) bool {
 func executable(path string) *fault {
 	info, err := os.Stat(path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist), isNotDir(err):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 		return &fault{127, ProgramNotFound, "does not exist", "No such file or directory"}
 	case err != nil:
 		return &fault{126, ProgramNotExecutable, "cannot be looked at", "Permission denied"}
