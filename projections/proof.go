@@ -13,6 +13,7 @@ import (
 
 	"github.com/dalkkak/dkgraph/events"
 	"github.com/dalkkak/dkgraph/events/badgerlog"
+	"github.com/dalkkak/dkgraph/projections/internal/issuer"
 )
 
 // A ProofFile shows, without a store at hand, that one event is in the log that a key signs: the event's line, its place
@@ -132,10 +133,7 @@ func Restore(ctx context.Context, dir string, r io.Reader, key []byte) (events.T
 		return tree, err
 	}
 	if key != nil {
-		if err := os.MkdirAll(filepath.Join(dir, "keys"), 0o700); err != nil {
-			return tree, err
-		}
-		if err := os.WriteFile(filepath.Join(dir, "keys", "seal.key"), key, 0o600); err != nil {
+		if err := issuer.Put(dir, key); err != nil {
 			return tree, err
 		}
 	}

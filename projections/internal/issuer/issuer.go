@@ -36,27 +36,35 @@ func Create(store string) (Key, error) {
 	if err != nil {
 		return Key{}, err
 	}
+	if err := Put(store, []byte(base64.StdEncoding.EncodeToString(private.Seed())+"\n")); err != nil {
+		return Key{}, err
+	}
+	return Key{private}, nil
+}
+
+// Put writes the key file of a store, as it came from another one.
+func Put(store string, content []byte) error {
 	name := File(store)
 	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		return Key{}, err
+		return err
 	}
 	// A key that is there already is of an attempt that was cut short, or somebody else put it there and knows it. It is
 	// set aside, not used and not lost.
 	if err := os.Rename(name, name+".unused"); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return Key{}, err
+		return err
 	}
 	f, err := os.CreateTemp(filepath.Dir(name), ".key-*") // mode 0600
 	if err != nil {
-		return Key{}, err
+		return err
 	}
-	_, err = f.WriteString(base64.StdEncoding.EncodeToString(private.Seed()) + "\n")
+	_, err = f.Write(content)
 	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
 		err = os.Rename(f.Name(), name)
 	}
 	if err != nil {
-		return Key{}, errors.Join(err, os.Remove(f.Name()))
+		return errors.Join(err, os.Remove(f.Name()))
 	}
-	return Key{private}, nil
+	return nil
 }
 
 // Load reads the key of a store.
