@@ -10,6 +10,7 @@ import (
 	"github.com/dalkkak/dkgraph/events"
 	"github.com/dalkkak/dkgraph/graph"
 	"github.com/dalkkak/dkgraph/projections"
+	"github.com/dalkkak/dkgraph/rules"
 )
 
 func (a *app) whyCommand() *cobra.Command {
@@ -174,12 +175,17 @@ func (a *app) whyGate(w graph.Why) error {
 
 func (a *app) whyClaim(w graph.Why, c events.Claim) {
 	a.section("claim", "%q", c.Text)
-	a.detail("$ %s", c.Verify)
-	expect := "exit 0, as nothing else is said"
-	if len(c.Expect) > 0 {
-		expect = string(c.Expect)
+	if c.Verify != "" {
+		a.detail("$ %s", c.Verify)
 	}
-	a.detail("kind %s, expect %s, event #%d", c.Kind, expect, w.Claim.Seq)
+	expect := "expect exit 0, as nothing else is said"
+	switch {
+	case len(c.Expect) > 0:
+		expect = "expect " + string(c.Expect)
+	case c.Kind == rules.CheckFile: // a look has no exit status
+		expect = "no expectation stated"
+	}
+	a.detail("kind %s, %s, event #%d", c.Kind, expect, w.Claim.Seq)
 	for _, n := range w.About {
 		a.section("about", "%s/%s: %s", n.Type, n.Name, n.Title)
 	}
