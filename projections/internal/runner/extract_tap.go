@@ -70,8 +70,8 @@ func firstWord(b []byte) []byte {
 
 func (t *tapTest) point(line []byte) {
 	upper := bytes.ToUpper(line)
-	switch {
-	case bytes.Contains(upper, []byte("# SKIP")), bytes.Contains(upper, []byte("# TODO")):
+	switch { // a directive stands after a space; \# in a name is none
+	case bytes.Contains(upper, []byte(" # SKIP")), bytes.Contains(upper, []byte(" # TODO")):
 		t.skippedOnes++
 	case line[0] == 'o':
 		t.ok++

@@ -121,6 +121,7 @@ func TestClosingLines(t *testing.T) {
 		"ok | 3 passed (2 steps) | 0 failed | 1 ignored (12ms)":                                     "deno_test@1 3 0 1",
 		" 2 pass\n 1 fail\n 3 expect() calls\nRan 3 tests across 1 file. [8.00ms]":                  "bun_test@1 2 1 0",
 		"TAP version 13\nok 1 - a\nnot ok 2 - b\nok 3 - c # SKIP not now\n1..3":                     "tap@1 1 1 1",
+		"TAP version 13\nok 1 - a\nnot ok 2 - keeps \\# TODO and \\# SKIP in a name\n1..2":          "tap@1 1 1 0",
 		"TAP version 13\n1..0 # no tests":                                                           "tap@1 0 0 0 none",
 		"Ran 5 tests in 0.1s\nFAILED (failures=1, errors=1, expected failures=1)":                   "unittest@1 2 2 1",
 		"2 passed, 1 xfailed, 1 warning in 0.05s (0:00:00)":                                         "pytest@1 2 0 1",
